@@ -1,8 +1,8 @@
 """Define the tasks of ``./invoke``; each task turns its flags into one call of the builder.
 
-Any Invoke on the host can also read this file, without the builder's tools. Therefore the imports
-at the top of this file need only Invoke and the standard library. A task imports the other modules
-of the builder when it runs.
+The host's Invoke can also read this file, without the builder's tools. Therefore the imports at the
+top of this file need only Invoke and the standard library. A task imports the builder's other
+modules when it runs.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ INTERRUPTED = 130
 RESUMABLE = ("build", "packages", "lock", "env", "fetch", "image", "images", "conformance")
 
 
-def _list_programs(*, with_known_tests: bool = False) -> str:
+def _list_programs(*, with_conformance: bool = False) -> str:
     """List the programs of stacks.toml; if this Python cannot read TOML, name the file instead.
 
     Args:
-        with_known_tests: list only the programs whose recipes have a conformance.toml.
+        with_conformance: list only the programs whose recipes have a conformance.toml.
     """
     try:
         from builder.stack import stacks
@@ -48,7 +48,7 @@ def _list_programs(*, with_known_tests: bool = False) -> str:
     return ", ".join(
         program
         for program in stacks.list_programs()
-        if not with_known_tests or (ROOT / "recipes" / program / "conformance.toml").exists()
+        if not with_conformance or (ROOT / "recipes" / program / "conformance.toml").exists()
     )
 
 
@@ -79,7 +79,7 @@ BUILD = (*STACK, *(option.name for option in dataclasses.fields(Options)), "quie
 
 
 class BuilderTask(Task):  # type: ignore[type-arg] # of any function
-    """A task that calls a function, and turns its errors into a message and an exit code.
+    """A task that calls a function, and turns the function's errors into messages and exit codes.
 
     Args:
         function: its parameters are the task's own flags. It may also have the parameters ``stack``
@@ -99,7 +99,11 @@ class BuilderTask(Task):  # type: ignore[type-arg] # of any function
         optional: Collection[str],
     ) -> None:
         parameters = inspect.signature(function).parameters
-        own_flags = [p for key, p in parameters.items() if key not in ("_", "options", *shared)]
+        own_flags = [
+            parameter.replace(kind=Parameter.KEYWORD_ONLY)
+            for key, parameter in parameters.items()
+            if key not in ("_", "options", *shared)
+        ]
         shared_flags = [
             Parameter(key, Parameter.KEYWORD_ONLY, default=SHARED[key].default) for key in shared
         ]
@@ -120,8 +124,7 @@ class BuilderTask(Task):  # type: ignore[type-arg] # of any function
         # Before 2.0, Invoke refuses a function with annotations.
         run_function.__annotations__ = {}
         context = Parameter("_", Parameter.POSITIONAL_OR_KEYWORD)
-        keyword_only = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in own_flags]
-        signature = inspect.Signature([context, *shared_flags, *keyword_only])
+        signature = inspect.Signature([context, *shared_flags, *own_flags])
         run_function.__signature__ = signature  # type: ignore[attr-defined]
         super().__init__(
             run_function,
@@ -132,7 +135,7 @@ class BuilderTask(Task):  # type: ignore[type-arg] # of any function
         )
 
     def get_arguments(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the task's arguments. Restore the help texts, which Invoke's method removes."""
+        """Return the task's arguments; keep the help texts, which Invoke's method removes."""
         help_texts = dict(self.help)
         try:
             return super().get_arguments(*args, **kwargs)
@@ -146,7 +149,7 @@ class BuilderTask(Task):  # type: ignore[type-arg] # of any function
         installs them.
 
         Raises:
-            Exit: the task failed or was interrupted; it has the message and the exit code.
+            Exit: the task failed or was interrupted. Exit has the message and the exit code.
         """
         if not _has_tools():
             sys.stdout.flush()
@@ -211,7 +214,7 @@ def _has_tools() -> bool:
 
 
 def _make_options(values: Mapping[str, Any]) -> Options:
-    """Make Options from the values of flags. A flag whose default is None in Options is a path."""
+    """Make Options from the values of flags. A flag with the default None in Options is a path."""
     fields: dict[str, Any] = {
         option.name: _resolve_path(values[option.name])
         if option.default is None
@@ -333,8 +336,8 @@ def build(_: Context, stack: str, options: Options) -> None:
     "amdlibm_archive",
     help={
         "package": "rebuild only the recipe of this package",
-        "turn": "rebuild only one of the recipes that take minutes to build; this number (such as"
-        " the day) selects the recipe",
+        "turn": "of the recipes that take minutes to build, rebuild only one; this number (such as"
+        " the day) selects it",
     },
 )
 def rebuild(_: Context, stack: str, options: Options, package: str = "", turn: int = 0) -> None:
@@ -471,13 +474,13 @@ def references_(_: Context, options: Options, peers: str) -> None:
 @builder_task(
     "peers",
     help={
-        "what": "compile: time to a first training call; run: time of calls; programs: time of the"
-        " tests of Keras, Lasagne and PyMC3; 2017: the benchmark of 2017, on the stacks of Theano"
-        " 0.8.2 and on --stack",
+        "what": "compile: time to the first training call; run: time of calls; programs: time of"
+        " the tests of Keras, Lasagne and PyMC3; 2017: the benchmark of 2017, on the stacks of"
+        " 2017 and on --stack",
         "stack": "the stacks to compare with stock Theano, separated by commas",
         "graphs": "with --what=compile: the graphs, separated by commas: ntm, ntm1, lstm, mlp, "
         "conv, tiny, transformer, vae; a number sets another size: mlp200",
-        "runs": "with --what=compile: number of runs; the report has all times and their medians",
+        "runs": "with --what=compile: number of runs; the report has all times and medians",
         "quick": "omit the measurements that take 10 minutes or more; with --what=2017: train a"
         " small Neural Turing Machine",
         "tables": "measure nothing; write the tables of README and docs/ from bench/results",
@@ -527,8 +530,8 @@ def bench(
     help={
         "stack": SHARED["stack"].help,
         "with_": "run the tests of this program instead of Theano's: "
-        + _list_programs(with_known_tests=True),
-        "suite": "quick (about 10 minutes on 2 cores) or full",
+        + _list_programs(with_conformance=True),
+        "suite": "quick (about 8 seconds of each test file) or full",
         "shard": "I/N: run the I-th of N parts of the suite",
         "jobs": "number of files to run at once (default: number of CPUs)",
         "gpu": "with --stack=cuda: compute on an NVIDIA GPU of this machine instead of with PoCL",
@@ -545,7 +548,7 @@ def conform(
     gpu: bool = False,
     reference: bool = False,
 ) -> None:
-    """Run the tests of Theano or a program; compare the outcomes with its conformance.toml."""
+    """Run the tests of Theano or a program; compare the outcomes with conformance.toml."""
     from builder.proof import conformance
 
     selection = conformance.make_selection(suite, shard, gpu)
@@ -621,7 +624,7 @@ def clean(_: Context, cache: bool = False) -> None:
         "save": "write the commits of the work tree back to the patches",
         "check": "compile and run a small program with Theano's source after each patch",
         "without": "test Theano's source without this patch; print the tests that fail",
-        "select": "with --check: check only patches whose names contain one of these parts,"
+        "select": "with --check: check only patches whose names contain one of these texts,"
         " separated by commas; with --without: pytest's -k expression",
         "turn": "with --check: check only changed patches, and a few other patches that this number"
         " (such as the day) selects",
@@ -671,7 +674,7 @@ def lint(_: Context) -> None:
     help={
         "unit": "run only the unit tests, which build nothing",
         "select": "pytest's -k expression",
-        "thorough": "also run the tests that take long or repeat a check in other circumstances",
+        "thorough": "also run the tests that take long or repeat a check under other conditions",
         "turn": "run a seventh of the tests that --thorough adds; this number (such as the day)"
         " selects them",
     }
@@ -704,29 +707,33 @@ FOR_USERS = (
 
 
 class Invoke(Program):
-    """Invoke's program, which also hints at unknown words and prints an overview without a task."""
+    """Invoke's program, with suggestions for unknown words and an overview of the tasks."""
 
     def parse_tasks(self) -> None:
         """Parse the command line; report errors with this project's message and exit code."""
         try:
             super().parse_tasks()
         except ParseError as error:
-            unknown = UsageError(str(error).rstrip("!"), self._make_hint(error))
-            raise Exit(f"error: {unknown}", unknown.exit_code) from error
+            usage_error = UsageError(str(error).rstrip("!"), self._make_hint(error))
+            raise Exit(f"error: {usage_error}", usage_error.exit_code) from error
 
     def _make_hint(self, error: ParseError) -> str:
         """Return a hint that names the tasks and flags most similar to the quoted unknown words."""
         words = [*self.parser.contexts, *(error.context.flags if error.context else ())]
-        unknown = re.findall(r"'([^']+)'", str(error))
-        similar = {
-            match for word in unknown for match in difflib.get_close_matches(word, words, 1, 0.75)
+        unknown_words = re.findall(r"'([^']+)'", str(error))
+        similar_words = {
+            match
+            for word in unknown_words
+            for match in difflib.get_close_matches(word, words, 1, 0.75)
         }
         overview = "./invoke --list lists the tasks, ./invoke TASK --help the flags of a task"
-        return f"did you mean {' or '.join(sorted(similar))}? {overview}" if similar else overview
+        if not similar_words:
+            return overview
+        return f"did you mean {' or '.join(sorted(similar_words))}? {overview}"
 
     def no_tasks_given(self) -> None:
         """Print an overview of the tasks and exit."""
-        lines = ["A verified Theano for a numeric stack, in one command:", ""]
+        lines = ["Build and verify a stack with one command:", ""]
         lines += ["  ./invoke build --stack=openblas", ""]
         tasks = {
             task.name: (task.__doc__ or "").splitlines()[0]

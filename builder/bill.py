@@ -17,9 +17,8 @@ from builder.stack import stacks
 def write_bill(name: str, options: Options) -> Path:
     """Write ``build/reports/<stack>.cdx.json``, a stack's software bill of materials.
 
-    Also print SHA-256 digests: of the lock file, of the bill, of the environment and of the image.
-    Omit the environment if its packages differ from the lock file. Omit the image if it was not
-    built.
+    Also print the SHA-256 digests of the lock file, the bill, the environment and the image. Omit
+    the environment if its packages differ from the lock file. Omit the image if it was not built.
 
     Returns:
         The path of the bill.

@@ -17,10 +17,7 @@ from builder.stack import stacks, toolchain
 
 
 def build_base() -> str:
-    """Build the default base image from the host's Debian mirrors; return its reference.
-
-    An example of the reference is ``theano-fast-base:bookworm``.
-    """
+    """Build the default base image from the host's Debian mirrors; return its reference."""
     reference = base.create_base(daemon.connect())
     progress.say(reference)
     return reference
@@ -114,10 +111,7 @@ def rebuild_image(
 
 
 def convert_to_sif(archive: Path, target: Path) -> None:
-    """Convert an OCI archive to a SIF file for Apptainer.
-
-    Also write the definition file of the SIF file next to the archive.
-    """
+    """Convert an OCI archive to a SIF file; write the definition file next to the archive."""
     sif.build_sif(archive, target)
     progress.say(f"{target}: {target.stat().st_size / 1e6:.0f} MB, for Apptainer")
 

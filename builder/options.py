@@ -14,7 +14,7 @@ from builder.common.errors import UsageError
 
 @dataclass(frozen=True)
 class Options:
-    """The values of the shared flags. A field whose default is None contains a path or None.
+    """The values of the shared flags.
 
     Raises:
         UsageError: a flag names a file or directory that does not exist.

@@ -42,7 +42,7 @@ def pack_stack(name: str, options: Options, target: Path | None = None) -> Path:
         part.replace(file)
     progress.say(f"{sources.sha256(file)}  {progress.display_path(file)}")
     progress.conclude(
-        f"{lock.stack}: {progress.display_path(file)}; on the other machine: tar -xzf it, and run "
-        f"{packs.top_directory(lock.stack)}/{packs.UNPACK}"
+        f"{lock.stack}: {progress.display_path(file)}; on the other machine, unpack it with "
+        f"tar -xzf, and run {packs.top_directory(lock.stack)}/{packs.UNPACK}"
     )
     return file

@@ -31,7 +31,7 @@ FETCH_ONLY = Steps(("fetch",))
 
 
 class Target(enum.Enum):
-    """The final result of a command. The value names the steps after the packages.
+    """The final result of a command. The value names the steps that follow the packages' build.
 
     Spaces separate the names. The value is not a tuple of names, because Enum before Python 3.11.4
     replaces an empty tuple by an object.
@@ -96,7 +96,7 @@ class Build:
             All packages of the stack.
 
         Raises:
-            HostToolMissing: a package is missing, and the host has no glibc or a too old glibc.
+            HostToolMissing: a package is missing, and the host has no glibc or an old glibc.
         """
         if self.missing:
             toolchain.require_host_glibc()
@@ -171,14 +171,14 @@ class Build:
     def lock(self, *, write: bool = False) -> Lock:
         """Build the packages and resolve the stack to exact packages.
 
-        With ``--locked``, compare the packages with the stack's lock file. Otherwise write the lock
-        file if it is in ``build/locks``. If it is in ``envs/``, print the differences from it.
+        With ``--locked``, compare the packages with the stack's lock file. Otherwise write a lock
+        file in ``build/locks``; print the differences from a lock file in ``envs/``.
 
         Args:
             write: instead of printing the differences, write the lock file in ``envs/``.
 
         Raises:
-            NotReproducible: with ``--locked``, the packages differ from the lock file's.
+            NotReproducible: with ``--locked``, the packages differ from the lock file.
         """
         lock = self.resolve(self.build_packages())
         if self.options.locked:
@@ -269,7 +269,7 @@ def _require_engine(name: str) -> None:
 
 
 def _describe_origin(options: Options) -> str:
-    """Describe the origin of the sources; return "" if all of them are downloaded."""
+    """Describe the origin of the sources; return "" if the builder downloads all sources."""
     if options.bundle:
         return f"from {progress.display_path(options.bundle)}"
     if options.sources:
@@ -284,8 +284,8 @@ def fetch_sources(
     """Fetch the sources of recipes into the source cache, and verify their SHA-256.
 
     Args:
-        command_steps: the steps of the command. If a source is not cached, "fetch" must be one of
-            them.
+        command_steps: the steps of the command. They must include "fetch" if a source is not
+            cached.
 
     Returns:
         The sources in the source cache.
@@ -339,7 +339,7 @@ def build_packages(name: str, options: Options) -> None:
     """Build all packages of a stack and print their directory.
 
     Raises:
-        NotReproducible: with ``--locked``, the packages differ from the lock file's.
+        NotReproducible: with ``--locked``, the packages differ from the lock file.
     """
     build = Build.of_stack(name, options)
     stack_packages = build.build_packages()

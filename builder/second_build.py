@@ -15,10 +15,10 @@ def rebuild_packages(name: str, options: Options, package: str = "", turn: int =
 
     Args:
         package: the package whose recipe is rebuilt; "" to rebuild all recipes.
-        turn: 0 to rebuild expensive recipes like all others. Expensive recipes take minutes to
-            build (``EXPENSIVE_CPU_SECONDS`` in ``builder/package/rebuilds.py``). Any other number
-            selects the only expensive recipe to rebuild: the ``turn``-th, modulo their number. If
-            this call first had to build an expensive recipe, no expensive recipe is rebuilt.
+        turn: 0 to rebuild all recipes. Any other number: rebuild only one expensive recipe
+            (``EXPENSIVE_CPU_SECONDS`` in ``builder/package/rebuilds.py``). Its index among the
+            expensive recipes is ``turn`` modulo their number. If this call first had to build an
+            expensive recipe, no expensive recipe is rebuilt.
 
     Raises:
         UsageError: no recipe of the stack makes ``package``.

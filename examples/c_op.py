@@ -1,4 +1,4 @@
-"""Write an Op in C; Theano compiles it once and loads it from the cache by its version.
+"""Write an Op in C: Theano compiles each version of the C code once, into the cache.
 
 Prints:
     [0. 1. 4. 9.]
@@ -17,14 +17,14 @@ class Squared(theano.Op):
     __props__ = ()
 
     def make_node(self, x):
-        """Take a vector of float64."""
+        """Make a node for a vector of float64."""
         x = T.as_tensor_variable(x)
         if x.type != T.dvector:
             raise TypeError(f"Squared takes a dvector, not {x.type}")
         return theano.Apply(self, [x], [x.type()])
 
     def c_code(self, node, name, inputs, outputs, sub):
-        """Return C in which inputs and outputs are PyArrayObject*."""
+        """Return C code whose inputs and outputs are PyArrayObject*."""
         (x,), (z,) = inputs, outputs
         return f"""
             npy_intp length = PyArray_DIM({x}, 0);
@@ -40,7 +40,7 @@ class Squared(theano.Op):
         """
 
     def c_code_cache_version(self):
-        """Return the version of the C code: raise it if the code changes.
+        """Return the version of the C code: increase it if the code changes.
 
         Without a version, each process compiles the code.
         """

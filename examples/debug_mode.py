@@ -1,4 +1,4 @@
-"""Find a wrong Op with DebugMode: it compares the results of each op's C and Python code.
+"""Find a wrong Op with DebugMode, which compares the results of each op's C and Python code.
 
 Prints:
     FAST_RUN: [2. 4.]
@@ -12,12 +12,12 @@ from theano.compile.debugmode import BadThunkOutput, DebugMode
 
 
 class Doubled(theano.Op):
-    """Two times a vector; the C code is wrong and computes three times the vector."""
+    """Two times a vector; the wrong C code computes three times the vector."""
 
     __props__ = ()
 
     def make_node(self, x):
-        """Take a vector of float64."""
+        """Make a node for a vector of float64."""
         return theano.Apply(self, [x], [x.type()])
 
     def perform(self, node, inputs, outputs):
@@ -35,14 +35,14 @@ class Doubled(theano.Op):
         """
 
     def c_code_cache_version(self):
-        """Return a version, so that the compiled code is cached."""
+        """Return a version, so that Theano caches the compiled code."""
         return (1,)
 
 
 x = T.dvector("x")
 value = numpy.array([1.0, 2.0])
-python = theano.function([x], Doubled()(x), mode=theano.Mode("py", "fast_run"))
-print("FAST_RUN:", python(value))
+double_in_python = theano.function([x], Doubled()(x), mode=theano.Mode("py", "fast_run"))
+print("FAST_RUN:", double_in_python(value))
 try:
     theano.function([x], Doubled()(x), mode=DebugMode(check_py_code=True))(value)
 except BadThunkOutput as error:

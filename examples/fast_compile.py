@@ -1,4 +1,4 @@
-"""Compare FAST_COMPILE, which applies few optimizations and leaves more nodes, with FAST_RUN.
+"""Compare FAST_COMPILE with FAST_RUN: FAST_COMPILE optimizes less, so more nodes remain.
 
 Prints:
     FAST_COMPILE: ... nodes

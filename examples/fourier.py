@@ -1,4 +1,4 @@
-"""Compute a low-pass filter with Theano's own FFT, rfft and irfft, which have gradients.
+"""Compute a low-pass filter with Theano's rfft and irfft, which have gradients.
 
 Prints:
     frequencies before: [3, 20]
@@ -18,13 +18,13 @@ filtered = theano.function([x], [spectrum, fft.irfft(low, norm="ortho")])
 
 times = numpy.arange(64) / 64
 signal = numpy.sin(2 * numpy.pi * 3 * times) + numpy.sin(2 * numpy.pi * 20 * times)
-parts, smooth = filtered(signal[None].astype(theano.config.floatX))
+signal_spectrum, smooth_signal = filtered(signal[None].astype(theano.config.floatX))
 
 
-def peaks(parts):
-    """Return the frequencies with large amplitudes."""
-    return numpy.nonzero(numpy.hypot(parts[0, :, 0], parts[0, :, 1]) > 1)[0].tolist()
+def find_peaks(spectrum):
+    """Return the frequencies whose amplitudes are larger than 1."""
+    return numpy.nonzero(numpy.hypot(spectrum[0, :, 0], spectrum[0, :, 1]) > 1)[0].tolist()
 
 
-print("frequencies before:", peaks(parts))
-print("frequencies after:", peaks(filtered(smooth)[0]))
+print("frequencies before:", find_peaks(signal_spectrum))
+print("frequencies after:", find_peaks(filtered(smooth_signal)[0]))

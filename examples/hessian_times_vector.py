@@ -1,4 +1,4 @@
-"""Compute the Hessian times a vector without the Hessian: with Rop, and with two gradients.
+"""Compute the Hessian times a vector without the Hessian: with Rop, or with two gradients.
 
 Prints:
     by Rop:       [ 6. 24.]
@@ -13,11 +13,11 @@ import theano.tensor as T
 x, v = T.vectors("x", "v")
 cost = (x**3).sum()
 slope = theano.grad(cost, x)
-ways = {
+products = {
     "by Rop:": T.Rop(slope, x, v),
     "by gradients:": theano.grad(T.sum(slope * v), x),
     "by Hessian:": T.dot(theano.gradient.hessian(cost, x), v),
 }
 values = [numpy.array([1, 2], theano.config.floatX)] * 2
-for name, way in ways.items():
-    print(f"{name:<13}", theano.function([x, v], way)(*values))
+for name, product in products.items():
+    print(f"{name:<13}", theano.function([x, v], product)(*values))

@@ -1,4 +1,4 @@
-"""Compare IfElse, which computes one of two branches, with Switch, which computes both.
+"""Compare IfElse, which computes one of two branches, with Switch, which computes both branches.
 
 Prints:
     both give 3000.0
@@ -24,8 +24,8 @@ values = (
 )
 
 
-def seconds(function):
-    """Return the seconds of ten calls."""
+def measure_seconds(function):
+    """Return the duration of ten calls in seconds."""
     start = time.perf_counter()
     for _ in range(10):
         function(*values)
@@ -34,4 +34,4 @@ def seconds(function):
 
 assert lazy(*values) == eager(*values)
 print("both give", lazy(*values))
-print(f"switch takes {seconds(eager) / seconds(lazy):.1f} times as long as ifelse")
+print(f"switch takes {measure_seconds(eager) / measure_seconds(lazy):.1f} times as long as ifelse")

@@ -1,4 +1,4 @@
-"""Reuse memory: the optimizer makes ops in-place, and a mutable input may be overwritten.
+"""Reuse memory: the optimizer makes ops in-place, and a function may overwrite a mutable input.
 
 Prints:
     in place: Gemm{inplace}

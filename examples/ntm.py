@@ -1,6 +1,6 @@
 """Train a small Neural Turing Machine to copy: 40 steps of RMSprop through theano.scan.
 
-With the argument "full", it has the size in the paper: 87 steps and four read heads.
+With the argument "full", the machine has the size in the paper: 87 steps and four read heads.
 
 Prints:
     the function has two scans, for the loss and for its gradient: True

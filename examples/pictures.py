@@ -1,6 +1,6 @@
-"""Draw an optimized graph: as SVG with graphviz's dot, and as a page with d3viz, without a network.
+"""Draw an optimized graph as SVG with graphviz's dot, and as a page with d3viz, without a network.
 
-This needs pydot (pip install pydot) and graphviz's program dot. It writes into the working
+The program needs pydot (pip install pydot) and graphviz's dot. It writes into the working
 directory.
 
 Prints:
@@ -28,6 +28,6 @@ d3viz(function, str(page))
 for file in (picture, page):
     text = file.read_text(encoding="utf-8")
     print(f"{file} has Dot22 and Elemwise:", "Dot22" in text and "Elemwise" in text)
-loaded = re.findall(r'(?:src|href)="(.*?)"', page.read_text(encoding="utf-8"))
-there = all(name.startswith("d3viz/") and Path(name).is_file() for name in loaded)
-print("graph.html loads files of d3viz/ only:", bool(loaded) and there)
+urls = re.findall(r'(?:src|href)="(.*?)"', page.read_text(encoding="utf-8"))
+are_local = all(url.startswith("d3viz/") and Path(url).is_file() for url in urls)
+print("graph.html loads files of d3viz/ only:", bool(urls) and are_local)

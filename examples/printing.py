@@ -1,4 +1,4 @@
-"""Print a formula with pprint, and all nodes, unoptimized and optimized, with debugprint.
+"""Print a formula with pprint, and the nodes before and after optimization with debugprint.
 
 Prints:
     ((x * x) + y)

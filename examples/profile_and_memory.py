@@ -22,4 +22,4 @@ names = {str(node.op).split("{")[0] for node in profile.apply_time}
 print("its ops include Dot22 and Sum:", {"Dot22", "Sum"} <= names)
 shapes = profile.variable_shape.values()
 print("its largest value takes", max(8 * int(numpy.prod(shape)) for shape in shapes), "bytes")
-# profile.summary() prints the whole profile, as profile=True does at the end of a program.
+# profile.summary() prints the whole profile, like the flag profile=True at the end of a program.

@@ -18,8 +18,11 @@ def make_draw(count, **options):
 
 draw = make_draw(3)
 first, second = draw(), draw()
-still = make_draw(3, no_default_updates=True)
+draw_same = make_draw(3, no_default_updates=True)
 print("each call gives new numbers:", (first != second).all())
-print("without updates, each call gives the same numbers:", (still() == still()).all())
+print(
+    "without updates, each call gives the same numbers:",
+    (draw_same() == draw_same()).all(),
+)
 print("the same seed gives the same numbers:", (make_draw(3)() == first).all())
 print("the mean of 10000 numbers is about 0.5:", abs(make_draw(10000)().mean() - 0.5) < 0.02)

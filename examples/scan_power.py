@@ -15,6 +15,6 @@ powers, updates = theano.scan(
     non_sequences=base,
     n_steps=k,
 )
-# The function returns only the last step, so scan stores no other step.
+# Scan stores only the last step, because the function returns only this step.
 power = theano.function([base, k], powers[-1], updates=updates)
 print(power(numpy.arange(4, dtype=theano.config.floatX), 4))

@@ -1,4 +1,4 @@
-"""Pickle a function with its shared variables; the copy continues with their values.
+"""Pickle a function with its shared variables; the copy continues with the pickled values.
 
 Prints:
     before: 3.0
@@ -14,5 +14,5 @@ tick = theano.function([], count + 1, updates=[(count, count + 1)])
 tick()
 tick()
 print("before:", tick())
-again = pickle.loads(pickle.dumps(tick, protocol=pickle.HIGHEST_PROTOCOL))
-print("after:", again())
+tick_copy = pickle.loads(pickle.dumps(tick, protocol=pickle.HIGHEST_PROTOCOL))
+print("after:", tick_copy())

@@ -32,12 +32,12 @@ KINDS: list[type[TheanoFastError]] = sorted(
 SCRIPT_MESSAGES = re.compile(
     r"""\b(?:fail|run_logged) (\d+) (?:'([^'\n]+)'|"((?:\$\([^)]*\)|[^"\n])+)")"""
 )
-# The code that runs in environments, by the name of its section on the page.
+# The directories of the code that runs in environments, by the name of their section on the page.
 FOLDERS = {
     "theano-fast": paths.ROOT / "runtime" / "theano_fast",
     "theano": paths.RECIPES / "theano" / "src" / "theano",
 }
-# The functions and exceptions whose first argument is a message to the user in that code.
+# In the code of FOLDERS, the first argument of these functions and exceptions is a message.
 REPORTING_CALL = re.compile(r"\w+Error|warn_once|say|warning|append|SystemExit")
 # A message has at least three words. Shorter texts are identifiers or compiler flags.
 SENTENCE = re.compile(r"^[^-].*[a-z]{2,}.*[a-z]{2,}.*[a-z]{2,}")
@@ -100,7 +100,7 @@ def describe_kind(kind: type[TheanoFastError]) -> str:
 
 
 def find_environment_messages(folder: Path) -> dict[str, list[str]]:
-    """Find the messages in the Python files below a folder; return them by relative path."""
+    """Find the messages in the Python files below a folder; return them by the file's path."""
     messages = {}
     for file in sorted(folder.rglob("*.py")):
         texts = [

@@ -70,7 +70,7 @@ def _iterate_parsers(
     """Yield the name, parser and summary of each subcommand, and of its own subcommands.
 
     Args:
-        by_name: by ``prog``, parsers that replace subparsers.
+        by_name: parsers that replace subparsers, by ``prog``.
     """
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -126,9 +126,9 @@ def escape_cell(text: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Escape plain text for Markdown; parts in backquotes stay code."""
+    """Escape plain text for Markdown; do not change text in backquotes."""
     parts = text.split("`")
-    for number in range(0, len(parts), 2):
+    for index in range(0, len(parts), 2):
         for sign in "\\*_<>[]":
-            parts[number] = parts[number].replace(sign, f"\\{sign}")
+            parts[index] = parts[index].replace(sign, f"\\{sign}")
     return "`".join(parts)

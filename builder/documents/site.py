@@ -18,7 +18,7 @@ from builder.options import Options
 CONFIGURATION = paths.ROOT / "docs" / "site"
 SITE = paths.BUILD / "site"
 INDEX = "index.md"
-# The stack whose Theano Sphinx imports to build Theano's manual.
+# Sphinx imports the Theano of this stack to build Theano's manual.
 MANUAL_STACK = "openblas"
 # The end of a Markdown link: its target and its anchor.
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
@@ -104,7 +104,7 @@ def format_contents(index: str) -> str:
     """Format the table of contents in the margin as Sphinx's hidden toctrees.
 
     Args:
-        index: the Markdown of the index. Each of its sections with a list of pages gives a toctree.
+        index: the Markdown of the index. Each section gives a toctree.
     """
     margin = ""
     for section in index.split("\n## ")[1:]:
@@ -175,8 +175,8 @@ def _make_manual(html: Path, options: Options) -> None:
         unpack = ["tar", "--extract", "--no-same-owner", "--strip-components=1", "--file"]
         processes.run([*unpack, archive, "--directory", folder])
         flags = {"THEANO_FLAGS": f"base_compiledir={folder}/compiled"}
-        # Sphinx prints many warnings about the manual. Write them to a log only: nobody corrects
-        # them, because the manual does not change.
+        # Sphinx prints many warnings about the manual. Write them to a log only, because the manual
+        # does not change.
         log = paths.LOGS / "manual.log"
         command = _make_sphinx_command(python, Path(folder, "doc"), html, CONFIGURATION / "manual")
         if processes.run_logged(command, env={**processes.clean_environ(), **flags}, log=log) != 0:
@@ -194,7 +194,7 @@ def _make_sphinx_command(
 
 
 def _empty_folder(folder: Path) -> Path:
-    """Remove the content of a folder, or create the folder; return its path."""
+    """Create an empty folder in place of a folder that may exist; return its path."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder

@@ -153,8 +153,8 @@ def format_environment_yml(lock: Lock) -> str:
     The text has the word CHANNEL in place of the channel's URL.
     """
     lines = [
-        # conda before 25.9 adds Anaconda's channels, unless the file lists `nodefaults`. Newer
-        # versions fail on `nodefaults`.
+        # Require conda 25.9. Older versions add Anaconda's channels unless the file lists
+        # `nodefaults`, and newer versions fail on `nodefaults`.
         *_format_instructions(lock, "25.9", "environment.yml", f"{lock.stack}.yml"),
         f"#   conda env create --file {lock.stack}.yml",
         "# conda uses the channels of your .condarc too: docs/conda.md shows how to avoid them.",
@@ -168,7 +168,7 @@ def format_environment_yml(lock: Lock) -> str:
 
 
 def _format_instructions(lock: Lock, conda: str, name: str, copy: str) -> list[str]:
-    """Return the comments at the start of a file: how to put the channel's URL into a copy of it.
+    """Return the comments that explain how to put the channel's URL into a copy of a file.
 
     Args:
         conda: the oldest version of conda that can read the file.
@@ -190,11 +190,11 @@ def _format_name(lock: Lock) -> str:
 def write_lock(lock: Lock, directory: Path, address: str = "") -> None:
     """Write the lock file and ``environment.yml`` into ``directory``.
 
-    Do not touch a file that has the same text already.
+    Keep a file that has the same text.
 
     Args:
-        address: the channel's URL, which replaces the word CHANNEL; "" to keep the word. If it is
-            replaced, omit the comments that explain how to replace it.
+        address: the channel's URL, which replaces the word CHANNEL and the comments that explain
+            the replacement; "" to keep both.
     """
     directory.mkdir(parents=True, exist_ok=True)
     texts = {LOCK_NAME: format_explicit(lock), "environment.yml": format_environment_yml(lock)}

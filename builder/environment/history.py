@@ -1,4 +1,4 @@
-"""Check that the name of a package file has the same SHA-256 in all committed lock files."""
+"""Check that each package file has the same SHA-256 in all committed lock files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def check_committed_locks() -> None:
 
 
 def find_reused(locked: str, committed: str) -> list[str]:
-    """Return the package files in ``locked`` that have several SHA-256 in the two texts, sorted.
+    """Return the sorted package files in ``locked`` with several SHA-256 in the two texts.
 
     Args:
         locked: the text of the current lock files.

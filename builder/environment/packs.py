@@ -1,7 +1,7 @@
 """Write a stack's environment as an archive that runs in any directory, without conda.
 
-conda-pack does not meet the requirements. Its archives are not reproducible. To unpack them, the
-host needs a Python, and the user must activate the environment.
+conda-pack is not suitable. Its archives are not reproducible, the host needs a Python to unpack
+them, and the user must activate the environment.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def write_archive(lock: Lock, glibc: str, target: Path) -> None:
 def _find_files_with_placeholder(prefix: Path) -> list[str]:
     """List the files that contain PLACEHOLDER, except symlinks and bytecode.
 
-    Python itself corrects the path in a module's bytecode when it imports the module.
+    When Python imports a module, it corrects the path in the module's bytecode.
     """
     placeholder = bytes(PLACEHOLDER)
     return [

@@ -17,8 +17,8 @@ from builder.stack.recipes import METAPACKAGE
 
 # The environment's prefix in an image.
 PREFIX = Path("/opt/theano-fast")
-# The packages that a change in runtime/ rebuilds. Only the second archive contains them, so that
-# Docker's cache keeps the layer of the first archive.
+# A change in runtime/ rebuilds these packages. Only the second archive contains them, so Docker
+# caches the layer of the first archive.
 STACK_PACKAGES = ("theano-fast", METAPACKAGE)
 # The home directory and the working directory in an image. Any user may write to them.
 SHARED = (Path("/home/theano"), Path("/work"))

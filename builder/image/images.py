@@ -113,8 +113,8 @@ def build_image(
 
 def _measure_layers(docker: DockerClient, image: str, base: Base) -> dict[str, int]:
     """Return the sizes in bytes of the base and of the Dockerfile's two ADD steps."""
-    # Run docker itself, because python-on-whales does not support `docker history`, which prints
-    # the last step first.
+    # Run docker itself: python-on-whales does not support `docker history`. Docker prints the last
+    # step first.
     command = [*docker.client_config.docker_cmd, "history", "--human=false"]
     lines = run([*command, "--format", "{{.Size}}", image]).output.splitlines()
     stack, dependencies, *_ = (int(line) for line in lines if int(line))
@@ -158,7 +158,7 @@ def verify_image(docker: DockerClient, image: Image) -> dict[str, Any]:
 
 
 def tag_image(docker: DockerClient, image: Image) -> None:
-    """Tag a verified image, and remove the older images of its stack, which are now untagged."""
+    """Tag a verified image, and remove its stack's older images, which lose the tag."""
     with daemon.translate_errors(f"{image.reference} could not be tagged"):
         docker.tag(image.id, image.reference)
         stack = image.reference.removeprefix(f"{REPOSITORY}:")
@@ -175,9 +175,9 @@ def save_image(docker: DockerClient, image: Image, file: Path) -> str:
         ImageFailed: Docker could not save the image.
     """
     with tempfile.TemporaryDirectory(dir=file.parent, prefix=f".{file.name}-") as directory:
-        saved, part = Path(directory, "saved.tar"), Path(directory, "oci.tar")
+        docker_archive, part = Path(directory, "saved.tar"), Path(directory, "oci.tar")
         with daemon.translate_errors(f"{image.reference} could not be saved"):
-            docker.save(image.id, output=saved)
-        digest = oci.convert_archive(saved, part, image.reference, SOURCE_DATE_EPOCH)
+            docker.save(image.id, output=docker_archive)
+        digest = oci.convert_archive(docker_archive, part, image.reference, SOURCE_DATE_EPOCH)
         part.replace(file)
     return digest

@@ -1,7 +1,7 @@
 """Push an image's OCI archive to a registry, and attach documents to the image.
 
-The protocol is OCI's distribution specification 1.1. ``docker push`` is not used: it compresses the
-layers, and so changes the digest of the image.
+The protocol is OCI's distribution specification 1.1. ``docker push`` is not suitable: it compresses
+the layers, which changes the image's digest.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from builder.common.errors import ImageFailed
 from builder.image.oci import MANIFEST
 
 INDEX = "application/vnd.oci.image.index.v1+json"
-# A request fails after this number of seconds without data from the registry.
+# Seconds without data from the registry after which a request fails.
 TIMEOUT = 60
 # The media type of OCI's empty blob, whose content is the JSON object {}. The manifest of an
 # attached document names this blob as the configuration.

@@ -8,7 +8,7 @@ from pathlib import Path
 from builder.common.errors import CommandFailed, HostToolMissing, ImageFailed
 from builder.common.processes import run
 
-# %runscript does not start tini, unlike the Docker image: a program in Apptainer's container gets
+# Unlike the Docker image, %runscript does not start tini: a program in Apptainer's container gets
 # the signals of its caller.
 DEFINITION = """Bootstrap: oci-archive
 From: {archive}

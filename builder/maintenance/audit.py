@@ -31,8 +31,8 @@ class Finding:
     """The state of a source file in the indexes of pip and apt.
 
     Attributes:
-        released: the day of the file's upload, in ISO 8601. If the index has no date, this is the
-            day of the newest file in the archive, or None if the source is not in the cache.
+        released: the day of the file's upload, in ISO 8601. If the index has no date, the day of
+            the newest file in the archive. None if the source is not in the cache either.
         offered: whether an index still offers the file.
         newer: the newest release of the same series; None if it is not newer than the file. For an
             archive of Debian's patches: the newest revision of the same upstream release.
@@ -62,7 +62,7 @@ def audit(name: str = "") -> None:
 
     Raises:
         SourceUnavailable: an index cannot be queried.
-        ConfigurationError: support.toml has the end of support of another series than a recipe's.
+        ConfigurationError: support.toml has the date of another series than the recipe's.
     """
     audited = list_recipes([name] if name else [stack.name for stack in stacks.load_all()])
     pinned = list_pins(audited)
@@ -115,7 +115,7 @@ def audit(name: str = "") -> None:
 
 
 def list_recipes(names: Iterable[str]) -> list[Recipe]:
-    """Return the recipes of stacks; a recipe that several stacks have occurs several times."""
+    """Return the recipes of stacks; repeat a recipe that several stacks have."""
     options = Options()
     return [recipe for name in names for recipe in Build.of_stack(name, options).plan.recipes]
 
@@ -130,7 +130,7 @@ def make_row(file: str, finding: Finding, today: date) -> list[str]:
     """Return the cells of a table row about a source file.
 
     Args:
-        today: the day from which the file's age in years is computed.
+        today: the current day. The age is the time from the file's release to this day, in years.
     """
     project, version = parse(file)
     age = (today - date.fromisoformat(finding.released)).days if finding.released else None
@@ -156,7 +156,7 @@ def query_indexes(
         The suites of each file of Debian.
 
     Raises:
-        SourceUnavailable: no index is configured, an index does not answer, or lacks a project.
+        SourceUnavailable: no index is configured, or an index does not answer or lacks a project.
     """
     audited = set(files)
     parsed = [parse(file) for file in audited if not debian.FILE.fullmatch(file)]
@@ -205,8 +205,8 @@ def group_releases(files: Iterable[str]) -> dict[str, set[Version]]:
 def find_newer(file: str, releases: Mapping[str, set[Version]]) -> str | None:
     """Return the newest release of a file's series, or None if it is not newer than the file.
 
-    Releases of a series differ only after the file's second last number: 3.11.2 and 3.11.9, 6.4
-    and 6.5.
+    The releases of a series agree in all numbers of the file's version except the last: 3.11.2 and
+    3.11.9, 6.4 and 6.5.
 
     Args:
         releases: the versions of each project, from :func:`group_releases`.

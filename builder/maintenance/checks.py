@@ -28,11 +28,11 @@ def run_lint() -> None:
     own_files = (paths.RECIPES / "theano" / "src").rglob("*")
     sources = sorted(file for file in own_files if file.suffix in (".c", ".cpp", ".h"))
     commands = [
-        [_tool_path("ruff"), "check", "."],
-        [_tool_path("ruff"), "format", "--check", "."],
-        [_tool_path("mypy")],
-        [_tool_path("shellcheck"), *map(str, scripts)],
-        [_tool_path("clang-format"), "--dry-run", "--Werror", *map(str, sources)],
+        [_get_tool_path("ruff"), "check", "."],
+        [_get_tool_path("ruff"), "format", "--check", "."],
+        [_get_tool_path("mypy")],
+        [_get_tool_path("shellcheck"), *map(str, scripts)],
+        [_get_tool_path("clang-format"), "--dry-run", "--Werror", *map(str, sources)],
     ]
     if failed := [
         command for command in commands if processes.run_on_terminal(command, cwd=paths.ROOT) != 0
@@ -107,5 +107,5 @@ def _make_program_suite(name: str) -> Suite:
     return Suite(*suite, f"the openblas stack with {name}", absent=absent)
 
 
-def _tool_path(name: str) -> str:
+def _get_tool_path(name: str) -> str:
     return str(paths.VENV / "bin" / name)

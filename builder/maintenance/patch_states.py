@@ -33,15 +33,15 @@ STACK = "openblas"
 RECIPE = "theano"
 PROGRAM = paths.ROOT / "tests" / "patches" / "state_program.py"
 # The theme whose patches make Theano run on current Python. Its states are not checked, because
-# Theano does not run before its last patch.
+# Theano does not run before the theme's last patch.
 PORT = "port/"
 # ruff's rules for syntax errors and undefined names.
 RULES = "E9,F821,F823"
 # The number of last output lines that the report of an error contains.
 ERROR_LINES = 12
-# With --turn, about STATES_PER_TURN states of unchanged patches are checked in addition to the
-# states of changed patches, but at most MOST_STATES_PER_TURN in total. A state takes 5 s on two
-# CPUs, or 30 s before the patches of build/, which shorten compilation.
+# --turn checks the states of changed patches and about STATES_PER_TURN other states, but at most
+# MOST_STATES_PER_TURN states. A state takes 5 s on two CPUs, or 30 s before the patches of build/,
+# which shorten compilation.
 STATES_PER_TURN = 6
 MOST_STATES_PER_TURN = 20
 # A program that prints the directories of Python's and NumPy's headers, and the suffix of extension
@@ -56,18 +56,18 @@ EXTENSION = re.compile(r"\('(theano\.[\w.]+)',\s+'([\w/]+\.c(?:pp)?)'")
 
 
 def check(selected: Sequence[str], turn: int = 0, offline: bool = False) -> None:
-    """Run the states of the patch series, and print which of them pass.
+    """Run PROGRAM in the states of the patch series, and print whether each state passes.
 
     Args:
-        selected: parts of the names of patches whose states are run; if empty, run the states of
-            all patches after ``port/``.
+        selected: run the states of the patches whose names contain one of these texts; if empty,
+            run the states of all patches after ``port/``.
         turn: 0 to run all selected states. Any other number, such as the day of the year: run the
             states of patches that the last commit or the work tree changes, and a few other states,
             which the number determines.
         offline: download nothing.
 
     Raises:
-        UsageError: no patch's name contains one of the parts.
+        UsageError: no patch's name contains one of the texts.
         EnvironmentFailed: the openblas environment is not built.
         CommandFailed: a state is broken.
     """
@@ -134,7 +134,7 @@ def apply_patches(source: Path, offline: bool, without: str = "") -> Iterator[st
 
 
 def is_selected(patch: str, selected: Sequence[str]) -> bool:
-    """Return whether the name of a patch contains one of the parts ``selected``.
+    """Return whether the name of a patch contains one of the texts ``selected``.
 
     If ``selected`` is empty, return whether the patch comes after the theme ``port/``.
     """
@@ -146,8 +146,8 @@ def is_selected(patch: str, selected: Sequence[str]) -> bool:
 def select_turn(names: Sequence[str], changed: Collection[str], turn: int) -> list[str]:
     """Select the states of changed patches, and about STATES_PER_TURN other states.
 
-    The other states are every n-th state; ``turn`` determines the first. If more states than
-    MOST_STATES_PER_TURN result, select every n-th of them, again by ``turn``.
+    The other states are every n-th state; ``turn`` determines the first. If the result has more
+    than MOST_STATES_PER_TURN states, thin it out in the same way.
 
     Args:
         names: the names of all patches.
@@ -188,8 +188,8 @@ def find_error(source: Path) -> str:
             "PYTHONPATH": str(source),
             "THEANO_FLAGS": f"base_compiledir={home},on_opt_error=raise,gcc.cxxflags=-O1",
         }
-        done = run([envs.python_path(STACK), PROGRAM], env=environ, check=False)
-    return "\n".join(done.output.strip().splitlines()[-ERROR_LINES:]) if done.status else ""
+        finished = run([envs.python_path(STACK), PROGRAM], env=environ, check=False)
+    return "\n".join(finished.output.strip().splitlines()[-ERROR_LINES:]) if finished.status else ""
 
 
 def test_without(patch: str, selected: str = "", offline: bool = False) -> None:
@@ -273,7 +273,7 @@ def compile_extensions(source: Path) -> None:
         CommandFailed: a module does not compile.
     """
     text = (source / "setup.py").read_text(encoding="utf-8")
-    # Before the patch that adds EXTENSIONS to setup.py, only the source of one module is there.
+    # Before the patch that adds EXTENSIONS to setup.py, the source has only one module.
     extensions = EXTENSION.findall(text) or [
         ("theano.scan_module.scan_steps", "theano/scan_module/c_code/scan_steps.c")
     ]
@@ -354,8 +354,8 @@ def find_static_errors(root: Path) -> dict[tuple[str, str], int]:
 def find_missing_returns(code: str) -> Iterator[ast.FunctionDef]:
     """Yield the functions that return no value, although their docstrings begin with "Return".
 
-    Such a function appears if one patch adds a function and a later patch adds its last lines. Code
-    with a syntax error yields no function.
+    Such a function appears if a patch adds a function and a later patch adds the function's last
+    lines. Code with a syntax error yields no function.
     """
     try:
         tree = ast.parse(code)

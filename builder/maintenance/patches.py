@@ -216,7 +216,7 @@ def _read_patch_files(recipe: Path) -> dict[str, str]:
 
 
 def _require_saved(recipe: Path, tree: Path) -> None:
-    """Require that the recipe's patches contain all changes of a work tree; else UsageError."""
+    """Require that the recipe's patches contain all changes of a work tree, or raise UsageError."""
     try:
         written = _read_patch_files(recipe)
         unsaved = run_git(tree, "status", "--porcelain")

@@ -22,8 +22,8 @@ PROFILE = RECIPE / "profile.tar.xz"
 PROGRAMS = sorted(
     file for file in (paths.ROOT / "examples").glob("*.py") if file.stem != "pictures"
 )
-# The directory below GCOV_PREFIX to which the interpreter writes its counts. build.sh of the recipe
-# puts the path /dev/null in place of the source directory into the instrumented interpreter.
+# The directory below GCOV_PREFIX to which the interpreter writes its counts. In the instrumented
+# interpreter, the recipe's build.sh replaces the path of the source directory by /dev/null.
 COUNTS = Path("dev", "null")
 
 
@@ -83,10 +83,10 @@ def write_profile(counts: Path, file: Path) -> None:
         )
     part = file.with_name(f".{file.name}.part")
     with tarfile.open(part, "w:xz", format=tarfile.PAX_FORMAT, preset=9) as tar:
-        for file_of_counts in count_files:
+        for count_file in count_files:
             tar.add(
-                file_of_counts,
-                str(file_of_counts.relative_to(counts)),
+                count_file,
+                str(count_file.relative_to(counts)),
                 filter=bundles.normalize_member,
             )
     part.replace(file)

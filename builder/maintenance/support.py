@@ -18,7 +18,7 @@ else:
     import tomli as tomllib
 
 FILE = Path(__file__).with_name("support.toml")
-# A warning is printed from this time before the end of support.
+# The time before the end of support from which a warning is printed.
 NOTICE = timedelta(days=365)
 
 
@@ -72,7 +72,7 @@ def look_up(recipe: Recipe, document: Mapping[str, Any]) -> Support:
         document: the parsed support.toml.
 
     Raises:
-        ConfigurationError: the date is for another series than the recipe's.
+        ConfigurationError: support.toml has the date of another series of the package.
     """
     package, version = recipe.path.name, recipe.outputs[0].version
     fixed_until = document["debian"]["ends"] if recipe.fixes else None
@@ -105,8 +105,9 @@ def format_row(support: Support) -> list[str]:
 
 
 def format_warnings(supports: Iterable[Support], today: date) -> list[str]:
-    """Format warnings: one names the packages whose support has ended, one names the packages whose
-    support ends within NOTICE. Omit a warning that names no package.
+    """Format a warning about ended support, and a warning about support that ends within NOTICE.
+
+    Each warning names its packages. Omit a warning without packages.
     """
     states = {"ended": "upstream support has ended", "ends": "upstream support ends within a year"}
     lines = []

@@ -76,8 +76,8 @@ def _render_patch(patch: patches.Patch) -> str:
     title, _, message = patch.header.partition("\n")
     added, removed = map(patch.count_lines, "+-")
     tests = ", ".join(f"`{test.relative_to(paths.ROOT)}`" for test in find_tests(patch.name))
-    # Patches without test files: tests/cuda tests the patches of cuda/. Theano's own tests test the
-    # patches of tests/, which change them.
+    # Some patches have no test files: tests/cuda tests the patches of cuda/, and Theano's own tests
+    # test the patches of tests/.
     default = "`tests/cuda`" if patch.name.startswith("cuda/") else "Theano's own"
     lines = "line" if added == 1 else "lines"
     size = f"`recipes/theano/patches/{patch.name}`: {added} {lines} added, {removed} removed."

@@ -22,8 +22,8 @@ from builder.measure import provenance, references
 from builder.options import Options
 from builder.stack import stacks
 
-# The largest relative difference between the float64 losses of one model in two frameworks. A
-# different order of summation stays below it; a different model does not.
+# The largest relative difference between the float64 losses of a model in two frameworks. Another
+# order of summation gives a smaller difference, and another model gives a larger difference.
 TOLERANCE = 1e-6
 
 
@@ -114,7 +114,7 @@ def run_measurement(
         environment: a stack or a reference.
         name: the name of the home directory.
         command: the program's file and its arguments.
-        empty: remove all files from the home directory first, and so the compile caches.
+        empty: first remove all files from the home directory, such as the compile caches.
 
     Returns:
         The JSON in the last line of the output. The keys ``when``, ``load`` and ``provenance`` are

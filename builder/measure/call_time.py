@@ -1,6 +1,6 @@
-"""Measure the time of calls of Theano's functions in several environments, which take turns.
+"""Measure calls of Theano's functions in several environments; print speed-ups over stock Theano.
 
-The speed-ups over stock Theano are printed.
+The environments take turns.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from builder.environment import envs
 from builder.measure import bench, provenance
 from builder.measure.references import STOCK
 
-# The number of rounds. The fastest round is reported, because other programs on the machine can
-# only slow a round down.
+# The number of rounds. The report has the shortest time of each call, because other programs on the
+# machine can only slow calls down.
 ROUNDS = 3
 
 # Wall seconds of one call, by environment and name of the call.
@@ -32,7 +32,7 @@ def measure(environments: Sequence[str], quick: bool) -> Path:
 
     Args:
         environments: stock Theano and built stacks.
-        quick: omit the full-size training step, which stock Theano needs 20 minutes to compile.
+        quick: omit the full-size training step, which stock Theano compiles in 20 minutes.
 
     Returns:
         The report's file.

@@ -1,4 +1,4 @@
-"""Measure the time from a process's start to the first training call of the graphs of ``bench/``.
+"""Measure the time from the import of a framework to the result of a graph's first call.
 
 Each measurement is a new process. Each pair of an environment and a graph has its own home
 directory, which contains its compile cache. The environments take turns, also in repeated runs. A
@@ -43,7 +43,7 @@ SIZED = {
 CACHES = ("empty", "warm")
 # The phases of a row, in their order. No framework has all of them.
 PHASES = ("import", "graph", "optimizer", "linker", "compile", "first call")
-# Measurements of 10 to 20 minutes for each state of the cache, which --quick omits.
+# The environments and graphs that --quick omits: a measurement takes 10 to 20 minutes.
 SLOW = {(STOCK, "ntm"), ("pytensor", "ntm")}
 # Graphs that PyTensor cannot run. Its convolution accepts only single images (conv), and its random
 # streams differ from Theano's (vae).
@@ -56,7 +56,7 @@ Rows = dict[str, dict[str, dict[str, Row]]]
 
 
 def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool, runs: int = 1) -> Path:
-    """Measure the time to a first training call; write the report and its chart, print a table.
+    """Measure the time to the first result; write the report and its chart, and print a table.
 
     Args:
         environments: stacks and references.
@@ -70,7 +70,7 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool, run
     Raises:
         UsageError: a graph is unknown.
         CommandFailed: a graph does not compile or run in an environment other than stock Theano.
-            After an error of stock Theano, the error is printed and the measurement continues.
+            After an error of stock Theano, print the error and continue.
         VerifyFailed: environments compute different losses.
     """
     for graph in graphs:
@@ -91,7 +91,7 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool, run
     ]
     measured: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     started = time.monotonic()
-    for done, (graph, cache, name) in enumerate(turns, 1):
+    for number, (graph, cache, name) in enumerate(turns, 1):
         try:
             row = measure_one(name, graph, cache)
         except CommandFailed as error:
@@ -106,7 +106,7 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool, run
         measured[graph, cache, name].append(row)
         rows_of_graph[cache] = combine_runs(measured[graph, cache, name])
         report.write(document, file)
-        time_left = progress.format_time_left(done, len(turns), started)
+        time_left = progress.format_time_left(number, len(turns), started)
         progress.say(f"{graph} {cache} {name}: {compute_total_seconds(row):.1f} s{time_left}")
     rows: Rows = _read_report(file)["rows"]
     progress.print_table(*make_table(rows))
@@ -145,8 +145,8 @@ def measure_one(environment: str, graph: str, cache: str) -> Row:
 def combine_runs(runs: Sequence[Row]) -> Row:
     """Combine the rows of several runs: return the row with the median of the total seconds.
 
-    Its ``call`` is replaced by the median of the runs. The new keys ``totals`` and ``calls`` list
-    the seconds of all runs.
+    Replace its ``call`` by the median of the runs. Add the keys ``totals`` and ``calls`` with the
+    seconds of all runs.
     """
     if len(runs) == 1:
         return runs[0]
@@ -163,7 +163,7 @@ def combine_runs(runs: Sequence[Row]) -> Row:
 
 
 def compute_total_seconds(row: Row) -> float:
-    """Return the wall seconds from the start of a process to its first result."""
+    """Return the wall seconds from the import of the framework to the first result."""
     return float(sum(row["phases"].values()))
 
 
@@ -182,7 +182,7 @@ def describe_graph(graph: str) -> str:
 
 
 def _iterate_rows(rows: Rows) -> Iterator[tuple[str, str, str, Row]]:
-    """Yield each row with its graph, environment and state of the cache, in the table's order.
+    """Yield each row with its graph, state of the cache and environment, in the table's order.
 
     Graphs outside of GRAPHS, such as ``mlp200``, come last. For each graph and state of the cache,
     stock Theano comes first.
@@ -202,7 +202,8 @@ def make_bars(rows: Rows) -> dict[str, dict[str, dict[str, float]]]:
     """Return the groups of bars for the chart.
 
     Returns:
-        Seconds by the description of the graph, by environment and state of the cache, by phase.
+        The seconds of each phase, by description of the graph, then by environment and state of
+        the cache, then by phase.
     """
     groups: dict[str, dict[str, dict[str, float]]] = {}
     for graph, cache, name, row in _iterate_rows(rows):
@@ -239,7 +240,7 @@ def make_table(rows: Rows) -> tuple[list[str], list[list[str]]]:
 
 
 def find_lower_bound(by_environment: dict[str, dict[str, Row]]) -> float:
-    """Return the least lower bound of a graph's call in any row, in seconds; NaN without a bound.
+    """Return the least bound of the BLAS in a graph's rows, in seconds; NaN without a bound.
 
     Args:
         by_environment: a graph's rows, by environment and state of the cache.

@@ -44,8 +44,7 @@ GRAPHS = {
     "transformer": "transformer block",
     "vae": "variational autoencoder",
 }
-# BENCH are the graphs that `bench` measures by default. GROWTH shows how times grow with a graph's
-# size.
+# The graphs that `bench` measures by default, and graphs of several sizes.
 BENCH = ("ntm", "ntm1", "lstm", "mlp", "conv", "tiny", "transformer", "vae")
 GROWTH = ("mlp", "mlp60", "mlp200", "lstm", "lstm6", "lstm12", "tiny", "tiny1000", "tiny2000")
 HEADINGS = {
@@ -56,8 +55,8 @@ HEADINGS = {
 }
 STACKS = ("openblas", "mkl", "openblas-amdlibm", "mkl-amdlibm")
 ELEMENTWISE = ("exp", "log", "tanh", "sigmoid", "pow", "softplus", "LSTM cell")
-# Maps a row of the table of speed-ups to the names of its calls in run.json: in float32 and
-# float64, or in float64 only.
+# Maps a row of the table of speed-ups to its calls in run.json: in float32 and float64, or in
+# float64 only.
 CALLS = {
     "Theano's check_blas, 2000 x 2000": ["check_blas float32 2000", "check_blas float64 2000"],
     **{
@@ -109,11 +108,11 @@ def make_first_calls(
 
 
 def make_calls(file: str, environments: Sequence[str]) -> Lines:
-    """Make a row for each graph: the milliseconds of a call, and their lower bound.
+    """Make a row for each graph: the milliseconds of a call, and the bound of the BLAS.
 
     A cell has the median and the range of all processes.
     """
-    lines: Lines = [["graph", *map(HEADINGS.__getitem__, environments), "lower bound"]]
+    lines: Lines = [["graph", *map(HEADINGS.__getitem__, environments), "bound of the BLAS"]]
     for graph in BENCH:
         rows = [list(load(file)["rows"][graph].get(name, {}).values()) for name in environments]
         cells = [
@@ -299,8 +298,8 @@ def update() -> list[Path]:
     changed = []
     for file in list_documents():
         text = file.read_text(encoding="utf-8")
-        if (filled := fill(text)) != text:
-            write_atomically(file, filled)
+        if (new_text := fill(text)) != text:
+            write_atomically(file, new_text)
             changed.append(file)
     return changed
 
@@ -384,6 +383,6 @@ def _format_significant(value: float) -> str:
 
 
 def _format_lower_bound(rows: Iterable[Row]) -> str:
-    """Format the least lower bound of a call in any row, in ms; MISSING if below 0.01 ms."""
+    """Format the least bound of the BLAS in the rows, in ms; MISSING if below 0.01 ms."""
     bound = min(sum(row["bound"].values()) for row in rows) * 1e3
     return _format_significant(bound) if bound >= 0.01 else MISSING

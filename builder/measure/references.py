@@ -1,7 +1,7 @@
 """Install the reference environments: stock Theano, JAX and PyTensor.
 
 ``stock`` is Theano 1.0.5 from pip, unpatched, on CPython 3.9. It has the wheels of the last
-releases of NumPy and SciPy that Theano 1.0.5 supports, and uses the host's BLAS. ``stock-programs``
+releases of NumPy and SciPy that Theano 1.0.5 supports. It uses the host's BLAS. ``stock-programs``
 also has the dependencies of Keras, Lasagne and PyMC3. JAX and PyTensor run on the stacks' CPython.
 ``references/NAME.txt`` pins the requirements of the reference NAME.
 """

@@ -100,8 +100,8 @@ def judge(name: str, selection: Selection, jobs: int) -> None:
 
     Raises:
         CommandFailed: another process runs the same tests in this stack.
-        ConformanceFailed: an unlisted test failed, a listed test passed or does not exist, or a
-            test listed with ``stock = true`` did not fail on stock Theano.
+        ConformanceFailed: an outcome deviates from the expected failures
+            (``expected_failures.find_deviations``).
         UsageError: ``selection.gpu`` is set for a stack that cannot use a GPU; the stack has
             several programs; or its program has no conformance.toml.
         HostToolMissing: the stack's device is cuda, and the host has no usable GPU (with
@@ -120,7 +120,7 @@ def judge(name: str, selection: Selection, jobs: int) -> None:
         results = _run(Run(interpreter, directory, environ, jobs, settings), expected, selection)
         _write_report(name, device_name, selection, results, expected)
         _remove_run(directory)
-    # Stock Theano is 1.0.5.
+    # Theano 0.8.2 has no reference, because stock Theano is 1.0.5.
     reports = (
         [] if stack.has_python_2 else sorted(paths.REPORTS.glob(f"{STOCK}-conformance-*.json"))
     )
@@ -167,7 +167,7 @@ def find_table(name: str) -> Path:
 
 
 def run_reference(selection: Selection, jobs: int) -> None:
-    """Run Theano's tests on stock Theano, and write the report that is the reference.
+    """Run Theano's tests on stock Theano, and write the reference report.
 
     Raises:
         CommandFailed: another process runs the same tests.
@@ -245,7 +245,7 @@ def _reset_run(directory: Path, subject: str) -> None:
 def _install(lock: Lock, directory: Path, *, nose: bool) -> Interpreter:
     """Install an environment for the run, so that tests cannot change the stack's environment."""
     prefix, links = directory / "environment", directory / "lent"
-    # The links are created after the environment. If they exist, the environment is complete.
+    # The links are created last: if they exist, the environment is complete.
     if not links.exists():
         shutil.rmtree(prefix, ignore_errors=True)
         prefix.mkdir()

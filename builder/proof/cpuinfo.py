@@ -1,8 +1,8 @@
 """Print the content of /proc/cpuinfo, in Linux's format, from the results of the CPUID instruction.
 
-QEMU's user mode emulates CPUID, but programs still read the host's /proc/cpuinfo. Run as a program
-in the emulator, this module prints the emulated processor's content. It imports only Python's
-standard library, because the program starts without other packages.
+QEMU's user mode emulates CPUID, but programs still read the host's /proc/cpuinfo. As a program in
+the emulator, this module prints the file's content for the emulated processor. It imports only
+Python's standard library, because the program starts without other packages.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def list_flags(cpuid: Cpuid) -> Iterator[str]:
 def find_last_subleaf(cpuid: Cpuid, leaf: int) -> int:
     """Return the largest subleaf in FEATURES that a leaf has.
 
-    Leaf 7 reports its largest subleaf. Of the other leaves, FEATURES uses subleaves 0 and 1 only.
+    Leaf 7 reports its largest subleaf. For other leaves, FEATURES contains only subleaves 0 and 1.
     """
     return cpuid(leaf, 0)[EAX] if leaf == 0x7 else 1
 

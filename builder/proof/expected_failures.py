@@ -120,9 +120,7 @@ def _parse_row(file: Path, kind: type[Row], row: dict[str, Any]) -> Row:
     """
     names = [field.name for field in fields(kind)]
     if set(row) != set(names):
-        raise ConfigurationError(
-            f"{file}: {row}: expected the keys {', '.join(names)}, each of them once"
-        )
+        raise ConfigurationError(f"{file}: {row}: expected the keys {', '.join(names)}, each once")
     values: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in row.items()
     }

@@ -43,8 +43,8 @@ ENOUGH = 40
 LINE_INTERVAL = 30
 # THEANO_FLAGS of a worker without shipped modules and without the cache of optimized graphs.
 UNSHIPPED = "cmodule.shipped=,cache_optimizations=False"
-# THEANO_FLAGS of a worker without optimizations and C code. The inner function of a scan takes its
-# mode from THEANO_FLAGS, so a mode that is passed to theano.function would not suffice.
+# THEANO_FLAGS of a worker without optimizations and C code. An argument ``mode`` of theano.function
+# would not suffice: the inner function of a scan takes its mode from THEANO_FLAGS.
 UNOPTIMIZED = "mode=Mode,linker=py,optimizer=None"
 
 
@@ -87,8 +87,8 @@ def fuzz(stack: str, limits: Limits, seed: int, category_names: str) -> None:
         files.lock_directory(directory, message, "wait until it ends"),
         _start_workers(name, counts) as workers,
     ):
-        begun = time.monotonic()
-        for candidate in _generate_programs(limits, seed, categories, begun):
+        began = time.monotonic()
+        for candidate in _generate_programs(limits, seed, categories, began):
             counts[candidate.category] += 1
             counts["calls"] += len(candidate.calls) * (len(candidate.situations) + 1)
             frequent = _is_frequent(candidate, differences)
@@ -99,9 +99,9 @@ def fuzz(stack: str, limits: Limits, seed: int, category_names: str) -> None:
                 differences.append(difference)
                 _print_difference(difference)
             if sum(difference.row is None for difference in differences) >= ENOUGH:
-                progress.say(f"the run ends after {ENOUGH} differences")
+                progress.say(f"the run ends after {ENOUGH} unlisted differences")
                 break
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - began
     _write_report(name, seed, counts, seconds, differences)
     unlisted = [difference for difference in differences if difference.row is None]
     if unlisted:
@@ -114,7 +114,7 @@ def fuzz(stack: str, limits: Limits, seed: int, category_names: str) -> None:
 
 
 def _is_frequent(candidate: program.Program, differences: list[Finding]) -> bool:
-    """Return whether the last FREQUENT differences of its category have the same signature."""
+    """Return whether the category's last FREQUENT differences have the same signature."""
     signatures = [
         row.difference.signature
         for row in differences
@@ -137,21 +137,21 @@ def load_known(file: Path) -> tuple[KnownDifference, ...]:
 
 
 def _generate_programs(
-    limits: Limits, seed: int, categories: list[str], begun: float
+    limits: Limits, seed: int, categories: list[str], began: float
 ) -> Iterator[program.Program]:
-    """Yield the programs of a seed, one category after the other, until a limit is reached.
+    """Yield the programs of a seed, in turn from each category, until a limit is reached.
 
     Args:
-        begun: the value of time.monotonic() at the start of the run.
+        began: the value of time.monotonic() at the start of the run.
     """
-    number, last_line = 0, begun
+    number, last_line = 0, began
     while not limits.programs or number < limits.programs:
         now = time.monotonic()
-        if limits.seconds and now - begun > limits.seconds:
+        if limits.seconds and now - began > limits.seconds:
             return
         if now - last_line > LINE_INTERVAL:
             last_line = now
-            progress.say(f"{number} programs, {number / (now - begun):.1f} a second")
+            progress.say(f"{number} programs, {number / (now - began):.1f} a second")
         yield generator.generate(
             seed, categories[number % len(categories)], number // len(categories)
         )
@@ -160,11 +160,12 @@ def _generate_programs(
 
 @contextlib.contextmanager
 def _start_workers(stack: str, counts: Counter[str]) -> Iterator[Workers]:
-    """Start the worker processes; they end with the block.
+    """Start the worker processes as a context.
 
     Args:
         stack: the name of the stack.
-        counts: the counts to which :func:`_count_numpy` adds "numpy asked" and "numpy told".
+        counts: the counts to which :func:`_count_numpy` adds "numpy requested" and
+            "numpy computed".
     """
     with contextlib.ExitStack() as started:
 
@@ -220,13 +221,14 @@ def _start_workers(stack: str, counts: Counter[str]) -> Iterator[Workers]:
 def _count_numpy(ask: oracles.Ask, counts: Counter[str]) -> oracles.Ask:
     """Return a function that asks NumPy, and counts outputs.
 
-    "numpy asked" counts the requested outputs, and "numpy told" the outputs that NumPy computed.
+    "numpy requested" counts the requested outputs, and "numpy computed" the outputs that NumPy
+    computed.
     """
 
     def ask_and_count(question: dict[str, Any]) -> dict[str, Any]:
         answer = ask(question)
-        counts["numpy asked"] += len(question["outputs"]) * len(question["calls"])
-        counts["numpy told"] += sum(
+        counts["numpy requested"] += len(question["outputs"]) * len(question["calls"])
+        counts["numpy computed"] += sum(
             value is not None
             for call in answer["runs"]["plain"]["calls"]
             for value in call["outputs"]
@@ -236,11 +238,11 @@ def _count_numpy(ask: oracles.Ask, counts: Counter[str]) -> oracles.Ask:
     return ask_and_count
 
 
-def _print_difference(row: Finding) -> None:
-    reason = f" (listed: {row.row.reason})" if row.row else ""
-    progress.say(f"{row.program.category}: {row.difference}; {row.cause}{reason}")
-    if row.row is None:
-        progress.say(_make_script(row))
+def _print_difference(finding: Finding) -> None:
+    reason = f" (listed: {finding.row.reason})" if finding.row else ""
+    progress.say(f"{finding.program.category}: {finding.difference}; {finding.cause}{reason}")
+    if finding.row is None:
+        progress.say(_make_script(finding))
 
 
 def _make_script(finding: Finding) -> str:
@@ -300,7 +302,7 @@ def _write_report(
         "seed": seed,
         "programs": {name: counts[name] for name in generator.CATEGORIES},
         "calls": counts["calls"],
-        "numpy": {kind: counts[f"numpy {kind}"] for kind in ("asked", "told")},
+        "numpy": {kind: counts[f"numpy {kind}"] for kind in ("requested", "computed")},
         "seconds": round(seconds),
         "differences": [
             {
@@ -324,6 +326,6 @@ def _write_report(
         f"{len(differences)} differ, {listed_count} of these are listed"
     )
     progress.say(
-        f"NumPy computed {counts['numpy told']} of {counts['numpy asked']} outputs of calls"
+        f"NumPy computed {counts['numpy computed']} of {counts['numpy requested']} outputs of calls"
     )
     progress.say(f"report: {file}")

@@ -14,7 +14,7 @@ LIBRARIES = {"libOpenCL.so": "libOpenCL.so.1", "libclblast.so": "libclblast.so.1
 # The LIBRARIES need the host's libstdc++, which may be newer than the environment's.
 RUNTIME = "libstdc++.so.6"
 HINT = "as root: apt-get install pocl-opencl-icd ocl-icd-libopencl1 libclblast1"
-# The first OpenCL device. It is PoCL's, if the host has no other implementation of OpenCL.
+# The first OpenCL device: PoCL's device, if the host has no other implementation of OpenCL.
 DEVICE = "opencl0:0"
 # A program that uses the features that Theano needs: a context, memory and BLAS.
 PROBE = f"""

@@ -34,11 +34,11 @@ from builder.proof.pytest_runs import PLUGIN
 DIRECTORY = paths.BUILD / "tests"
 # pytest's exit codes.
 PASSED, FAILED, NOTHING_SELECTED = 0, 1, 5
-# The parts of pytest's output that are printed begin with one of these headings.
+# pytest's output is printed from the first of these headings on.
 HEADING = re.compile(r"^(\x1b\[\d+m)*=+ (ERRORS|FAILURES|warnings summary)", re.MULTILINE)
 # Seconds between progress lines without a terminal.
 LINE_INTERVAL = 30
-# Seconds in which the fixtures of an interrupted pytest can clean up.
+# Seconds that the fixtures of an interrupted pytest have to clean up.
 CLEANUP_TIMEOUT = 30
 
 
@@ -154,7 +154,7 @@ class Run:
         self._seconds[suite] = 0.0
         file = pytest_events.event_file(DIRECTORY, suite.part)
         file.parent.mkdir(parents=True, exist_ok=True)
-        # The plugin does not run tests that have an outcome already.
+        # The plugin skips tests that have an outcome in this file.
         file.write_text("")
         if suite.environment:
             # Keep the directory after the run. The commands that repeat failed tests use it.
@@ -232,7 +232,7 @@ class Run:
         )
 
     def _format_estimate(self, seconds: float) -> str:
-        # The estimate is for the default tests. Fewer tests run with -k, and more with --thorough.
+        # The estimate is for the default tests. -k runs fewer tests, --thorough more.
         bound = "at most" if self.selection else "about"
         bound = "at least" if "--thorough" in self.selection else bound
         return f"{bound} {seconds:.0f} s" if seconds < 90 else f"{bound} {seconds / 60:.0f} min"

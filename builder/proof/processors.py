@@ -26,10 +26,10 @@ from builder.stack import stacks
 
 QEMU = "qemu-x86_64-static"
 # A program with the byte MARK at the offset MARKED_BYTE of its ELF header runs without QEMU. No
-# program reads this byte, the last of e_ident. QEMU itself and its shell are marked; otherwise the
-# kernel would start QEMU through QEMU.
+# program reads this byte, the last of e_ident. QEMU itself and its shell contain MARK, because the
+# kernel must not run QEMU in QEMU.
 MARKED_BYTE, MARK = 15, 0x51
-# Bytes of an ELF header: 64-bit, for x86-64, and without the mark.
+# The start of the ELF header of an x86-64 program without MARK. MASK selects the compared bits.
 MAGIC = rb"\x7fELF\x02" + rb"\x00" * 10 + rb"\x00" + rb"\x00\x00" + rb"\x3e\x00"
 MASK = rb"\xff" * 5 + rb"\x00" * 10 + rb"\xff" + rb"\x00\x00" + rb"\xff\xff"
 # The rule for binfmt_misc. The kernel's admin-guide/binfmt-misc.rst explains the syntax. The flag P
@@ -106,7 +106,7 @@ def emulate(model: str) -> Iterator[list[str]]:
 
 
 def mark(program: Path, copy: Path) -> None:
-    """Copy an ELF program and mark the copy: the kernel runs a marked program without QEMU."""
+    """Copy an ELF program with MARK; the kernel runs the copy without QEMU."""
     content = bytearray(program.read_bytes())
     content[MARKED_BYTE] = MARK
     copy.write_bytes(content)

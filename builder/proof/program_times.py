@@ -85,7 +85,7 @@ def _run(name: str, prefix: Path, program_prefix: Path, cache: str) -> dict[str,
     directory = bench.make_home(prefix.name, f"program-{name}")
     if cache == "empty":
         shutil.rmtree(directory)
-    # The plugin does not run tests that have an outcome already.
+    # The plugin skips tests that have an outcome in ``events``.
     for subdirectory in ("events", "lent"):
         shutil.rmtree(directory / subdirectory, ignore_errors=True)
     links = directory / "lent"

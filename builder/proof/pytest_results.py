@@ -103,7 +103,7 @@ def read_reports(files: Iterable[Path]) -> dict[Key, Outcome]:
 def compare_by_file(
     reference: Mapping[Key, Outcome], outcomes: Mapping[Key, Outcome]
 ) -> list[list[str]]:
-    """Compare two runs, by configuration and file. Tests that only one of the runs has are ignored.
+    """Compare the common tests of two runs, by configuration and file.
 
     Returns:
         A row for each configuration and file: the configuration; the file; the numbers of tests

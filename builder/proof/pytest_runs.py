@@ -28,7 +28,7 @@ FAIL_ON_LOGGED = PLUGIN.with_name("fail_on_logged.py")
 # 2.7 does not run generator tests.
 NOSE = PLUGIN.with_name("nose_events.py")
 CONFTEST = paths.RECIPES / "theano" / "conftest.py"
-# Seconds without an event after which the running test is killed and recorded as failed.
+# After this number of seconds without an event, a process is killed and its test counts as failed.
 LIMIT = 1800
 
 
@@ -130,7 +130,7 @@ class Run:
     def _start(self, part: Part, worker: int) -> _Running:
         file = pytest_events.event_file(self.directory, part)
         file.parent.mkdir(parents=True, exist_ok=True)
-        # The file's modification time is the time of the last event: _describe_end reads it.
+        # _describe_end reads the time of the last event: the file's modification time.
         file.touch()
         site = self.interpreter.site_packages
         event_flags = ("--events", file, "--part", f"{part.first}:{part.step}")

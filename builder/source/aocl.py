@@ -18,7 +18,7 @@ from builder.stack.toolchain import detect_glibc
 NAME = "aocl-libm"
 # The names of the library. Releases before AOCL 3.0 have the second name.
 LIBRARIES = ("libalm.so", "libamdlibm.so")
-# Patterns of the names of files that contain the licence; recipes/amdlibm/build.sh has them too.
+# Patterns of the names of licence files; recipes/amdlibm/build.sh has the same patterns.
 LICENCES = ("*licen[cs]e*", "*eula*", "amdlibm.h")
 # Pattern of the name of AOCL-LibM's archive. AMD's archive of the whole AOCL contains this archive.
 INNER_ARCHIVE = "*libm*.tar*"

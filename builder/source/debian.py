@@ -18,7 +18,8 @@ from builder.common.errors import CommandFailed
 from builder.common.processes import run
 from builder.source import downloads
 
-# Releases whose files recipes pin. A host with one of these releases can fetch the files of all.
+# Releases whose files recipes pin. A host with one of these releases can fetch the files of every
+# release.
 RELEASES = ("bullseye", "bookworm", "trixie")
 # Suites that keep their files: releases that had their last point release and are still on mirrors.
 # In other suites, a newer version of a file replaces the file, or the suite disappears from the
@@ -147,12 +148,12 @@ def list_suites(files: Iterable[str], state: Path) -> dict[str, frozenset[str]]:
     """Query apt's mirrors for the packages of ``files``; return the suites of each package's files.
 
     Args:
-        files: names of files; names that are not of Debian's files are ignored.
+        files: names of files; files that are not Debian's are ignored.
         state: the directory in which apt's index files are kept for later calls.
 
     Returns:
-        The names of suites, such as ``bookworm``, by the name of a file. The files include other
-        versions of the packages.
+        The names of suites, such as ``bookworm``, by file name. The files include other versions of
+        the packages.
 
     Raises:
         LookupError: the host has no apt, apt has no Debian mirror, or a mirror does not answer.

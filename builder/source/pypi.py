@@ -54,9 +54,9 @@ def download(file: str, destination: Path) -> None:
 
 
 def list_files(projects: Iterable[str]) -> dict[str, str | None]:
-    """Return the dates on which the files of projects were uploaded, by file name.
+    """Return the upload dates of the files of projects, by file name.
 
-    A date is in ISO format, or None if the index does not send it. Yanked files are omitted.
+    A date is in ISO format, or None if the index does not send it. Omit yanked files.
 
     Raises:
         LookupError: no configured index has one of the projects, or no index answers.

@@ -53,7 +53,7 @@ def verify(file: Path, source: Source, origin: Path | None = None) -> None:
         raise HashMismatch(
             f"{origin or source.file} ({file.stat().st_size} bytes) has the wrong SHA-256\n"
             f"  expected {source.sha256}\n  actual   {actual}",
-            "the file is truncated, or a different file has its name; the cache rejected it."
+            "the file is truncated, or another file has this name; the cache rejected the file."
             " Fetch it again; if it changed upstream on purpose, change the pin in its recipe",
         )
 
@@ -93,7 +93,7 @@ def fetch(
 def _raise_errors(errors: Sequence[BaseException]) -> None:
     """Raise the first error that is not a SourceUnavailable.
 
-    If all errors are SourceUnavailable, raise one with all messages. Without an error, do nothing.
+    If all errors are SourceUnavailable, raise a SourceUnavailable with all messages.
     """
     unavailable = [error for error in errors if isinstance(error, SourceUnavailable)]
     others = [error for error in errors if error not in unavailable]
@@ -140,7 +140,7 @@ def copy_to(directory: Path, files: Sequence[Path]) -> None:
 
 def cached_path(source: Source) -> Path:
     """Return the path of a source in the cache. A file at this path is complete and verified."""
-    # The directory's name is a part of the hash, so another pin gives another path.
+    # The directory's name is a part of the SHA-256, so another pin gives another path.
     return paths.source_cache() / source.sha256[:16] / source.file
 
 
@@ -257,7 +257,7 @@ def run_pip_helper(*arguments: str | Path) -> str:
     finished = run(
         [sys.executable, "-m", "builder.source.pypi", *arguments], cwd=paths.ROOT, check=False
     )
-    last = (finished.output.strip().splitlines() or ["no output"])[-1]
+    last_line = (finished.output.strip().splitlines() or ["no output"])[-1]
     if finished.status != 0:
-        raise CommandFailed(f"pip: {last}")
-    return last
+        raise CommandFailed(f"pip: {last_line}")
+    return last_line

@@ -48,7 +48,7 @@ class Stack:
 
     @property
     def has_python_2(self) -> bool:
-        """Whether the stack has Python 2.7. Most of the project's own programs need Python 3."""
+        """Whether the stack has Python 2.7. Most of this project's programs need Python 3."""
         return self.python == "2.7"
 
     @property
@@ -110,7 +110,7 @@ def list_programs() -> tuple[str, ...]:
 
 
 def find_test_file(program: str) -> str:
-    """Return the path of a program's tests, which all versions share: keras and keras-2.2."""
+    """Return the path of a program's tests. All versions, such as keras-2.2, share the tests."""
     return f"tests/programs/test_{program.partition('-')[0]}.py"
 
 

@@ -39,20 +39,20 @@ def _read_costs() -> dict[str, dict[str, float]]:
     return costs
 
 
-def _measurements_file() -> Path:
-    # The file is not in a cache entry: a changed recipe takes about as long as before the change.
+def _get_measurements_file() -> Path:
+    # Do not store measurements in cache entries: a changed recipe takes about as long as before.
     return paths.cache() / "seconds.json"
 
 
 def read_measurements() -> dict[str, Any]:
-    """Read the durations of this user's builds; {} if there are none.
+    """Read the durations of this user's builds; return {} without a measurement.
 
     Returns:
         The key ``recipes`` has the durations of recipes, by name of the directory. The key
         ``stages`` has the seconds of stages, by name.
     """
     try:
-        measurements = json.loads(_measurements_file().read_text(encoding="utf-8"))
+        measurements = json.loads(_get_measurements_file().read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return measurements if isinstance(measurements, dict) else {}
@@ -69,9 +69,9 @@ def record_measurement(kind: str, name: str, measurement: Any) -> None:
     """
     measurements = read_measurements()
     measurements.setdefault(kind, {})[name] = measurement
-    # If two processes write at once, one measurement is lost, and an estimate is less exact.
+    # If two processes write at once, a measurement is lost, and an estimate is less exact.
     text = json.dumps(measurements, indent=1, sort_keys=True) + "\n"
-    write_atomically(_measurements_file(), text)
+    write_atomically(_get_measurements_file(), text)
 
 
 def estimate_cpu_seconds(recipes: Iterable[Recipe]) -> dict[str, float]:
@@ -115,8 +115,8 @@ def find_absent_sources(sources: Iterable[Source]) -> list[Source]:
 def estimate_megabytes(sources: Iterable[Source]) -> float:
     """Estimate the total size of sources in MB; sources that costs.toml omits count as 0."""
     costs = _read_costs()["sources"]
-    # Omit archives of Debian's patches: they are small, but their names begin with the name of the
-    # large source that they patch.
+    # Omit archives of Debian's patches. They are small, but their names begin like the names of the
+    # large patched sources.
     files = [source.file for source in sources if ".debian.tar." not in source.file]
     return sum(costs.get(re.split(r"[-_]v?\d", file)[0], 0) for file in files)
 

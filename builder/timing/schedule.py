@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-# Share of a recipe's CPU seconds in which it uses only one core: configuring, linking, testing.
+# The share of a recipe's CPU seconds in which it uses one core: configuring, linking, testing.
 SERIAL_SHARE = 0.25
 
 
@@ -34,8 +34,8 @@ def estimate_duration(
 ) -> float:
     """Simulate the build of recipes on an idle machine; return its wall seconds.
 
-    The recipe with the longest chain gets as many CPUs as it can use. The recipe with the next
-    longest chain gets as many of the remaining CPUs as it can use, and so on.
+    Give the CPUs to the recipes in the order of their longest chains. A recipe gets as many of the
+    remaining CPUs as it can use.
 
     Args:
         needs: the dependencies of each recipe; a recipe comes after its dependencies.

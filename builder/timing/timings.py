@@ -70,9 +70,9 @@ def draw(document: Mapping[str, Any], width: int = WIDTH) -> list[str]:
     lines = [head.rstrip()]
     for name, row in rows:
         first = min(bar_width - 1, round(row["begin"] / (end or 1) * bar_width))
-        last = max(first + 1, round(row["end"] / (end or 1) * bar_width))
+        end_column = max(first + 1, round(row["end"] / (end or 1) * bar_width))
         is_critical = name in document["chain"]
-        bar = " " * first + ("#" if is_critical else "-") * (last - first)
+        bar = " " * first + ("#" if is_critical else "-") * (end_column - first)
         share = row["cpu_seconds"] / (total or 1)
         begin, ended = (progress.format_duration(row[key]) for key in ("begin", "end"))
         lines.append(

@@ -1,4 +1,4 @@
-"""Fixtures that start a Slurm cluster of four nodes in namespaces of one host."""
+"""Start a Slurm cluster of four nodes in namespaces of one host."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
                 break
             time.sleep(0.5)
         yield enter
-        # Close the standard input of up.sh. Then the script and the cluster end.
+        # Close the standard input of up.sh: this ends the script and the cluster.
         process.communicate("", timeout=60)
 
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """Return a new directory that all nodes see; it is the home directory of the jobs."""
+    """Return a new directory that all nodes see, the home directory of the jobs."""
     directory = paths.BUILD / "cluster" / "shared"
     directory.mkdir()
     yield directory

@@ -1,4 +1,4 @@
-"""Run the example with Dask of docs/clusters.md: Slurm starts the workers on separate nodes."""
+"""Run the Dask example of docs/clusters.md: Slurm starts the workers on separate nodes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 # DIRECTORY must not be in /tmp, because each node has its own /tmp.
 VARIABLE = "THEANO_FAST_JOBLIB_AND_DASK"
 
-# Workers run `watch` before they get Theano's function: it counts the modules that the process
-# compiles. Workers run `report` at the end: it returns the worker's node and this number.
+# Before a worker gets Theano's function, it runs `watch`, which counts the modules that the process
+# compiles. At the end, the worker runs `report`, which returns the worker's node and the count.
 WATCH = """
 import json
 
@@ -60,7 +60,7 @@ def packages(run: Run) -> str:
         pytest.skip(
             "nodes have no dask-jobqueue:"
             " pip install --target=DIRECTORY joblib distributed dask-jobqueue,"
-            f" with the environment's pip, and name it in {VARIABLE}"
+            f" with the environment's pip, and set {VARIABLE}=DIRECTORY"
         )
     return directory
 
@@ -84,7 +84,7 @@ def parse_results(output: str) -> list[tuple[float, str]]:
     "job",
     [
         # The workers' compiledir differs from the compiledir of the process that sends the
-        # function, as it does if the nodes have a different kind of processor.
+        # function, as on nodes with another kind of processor.
         (2, "cores=1", ["unset THEANO_FLAGS"]),
         # The workers share the compiledir of the process that sends the function.
         (4, "cores=2, processes=2", ["export OMP_NUM_THREADS=1"]),
@@ -112,9 +112,10 @@ def test_one_worker_or_none_compiles(
     slurm_code = slurm_code.replace("cores=1", cores)
     # Limit the wait for workers to 120 s; the example has no limit.
     slurm_code = slurm_code.replace("workers(2)", f"workers({workers}, 120)")
-    sent = " " * 8 + "sent = "
-    slurm_code = slurm_code.replace(sent, f"{sent[:8]}client.run(watch)\n{sent}")
-    slurm_code += f"{sent[:8]}print(json.dumps(list(client.run(report).values())))\n"
+    indent = " " * 8
+    scatter = f"{indent}remote_step = "
+    slurm_code = slurm_code.replace(scatter, f"{indent}client.run(watch)\n{scatter}")
+    slurm_code += f"{indent}print(json.dumps(list(client.run(report).values())))\n"
     program = shared / "program.py"
     program.write_text(function_code + WATCH + slurm_code)
     # Each job gets its own node.

@@ -1,4 +1,4 @@
-"""Run verification, MPI, and arrays of tasks that share a compile cache on a Slurm cluster."""
+"""Run verification, MPI, and arrays of tasks with one compile cache on a Slurm cluster."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ base = os.path.dirname(theano.config.compiledir)
 loaded = {os.path.relpath(file, base).split("/")[0] for file in files if file.startswith(base)}
 print(json.dumps([os.path.basename(theano.config.compiledir), sorted(loaded)]))
 """
-# Run a command. On node2, make the processor look older: with fewer vector instructions.
+# Run a command. On node2, hide vector instructions, as on an older processor.
 OLDER = """
 test "$SLURMD_NODENAME" = node2 || exec "$@"
 export NPY_DISABLE_CPU_FEATURES="AVX FMA3 AVX2 AVX512F AVX512_SKX"; exec "$@"
@@ -245,7 +245,7 @@ def test_the_end_of_a_task_releases_its_lock(
 
 
 def test_an_array_computes_on_a_full_file_system(run: Run, shared: Path, program: Path) -> None:
-    """All tasks have equal results, and a task that compiles reports that no space is left."""
+    """All tasks have equal results, and a compiling task reports that no space is left."""
     small = shared.parent / "small"
     assert run("cp", "/dev/zero", small).returncode == 1
     flags = f"base_compiledir={small}/compiled"
@@ -284,7 +284,7 @@ def test_processes_on_all_nodes_have_the_losses_of_one_process(run: Run, shared:
     program = shared / "train.py"
     program.write_text(page.partition("```python\n")[2].partition("```")[0])
     python = paths.ENVIRONMENTS / "openblas+mpi4py" / "bin" / "python"
-    one, four = run(python, program), run(*start, python, program)
-    expected = parse_losses(one.stdout)
-    assert len(expected) == 5, one.stderr
-    assert parse_losses(four.stdout) == pytest.approx(expected, rel=1e-12), four.stderr
+    single, parallel = run(python, program), run(*start, python, program)
+    expected = parse_losses(single.stdout)
+    assert len(expected) == 5, single.stderr
+    assert parse_losses(parallel.stdout) == pytest.approx(expected, rel=1e-12), parallel.stderr

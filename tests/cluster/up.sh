@@ -1,8 +1,8 @@
 #!/bin/bash
-# Start a Slurm cluster on this host; it runs until standard input ends. Usage: up.sh DIRECTORY
+# Start a Slurm cluster on this host; run it until standard input ends. Usage: up.sh DIRECTORY
 # DIRECTORY contains slurm.conf and hosts. Root runs the script in new mount, process, network, host
 # name and IPC namespaces. Each node has its own network namespace, host name and /tmp. The script
-# prints "up" after it started all nodes.
+# prints "up" when all nodes have started.
 set -euo pipefail
 directory=$1
 for path in lib/slurm log/slurm; do

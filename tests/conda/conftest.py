@@ -1,4 +1,4 @@
-"""Fixtures for tests with real conda and conda-build, which use build/channel and envs/."""
+"""Provide conda, conda-build, and the channel build/channel to the tests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NO_CONDA = (
 
 
 def _find_installations() -> list[Path | None]:
-    """List the bin directories in VARIABLE, or of conda on PATH; return [None] without a conda."""
+    """List the bin directories in VARIABLE, or of conda on PATH; without conda, return [None]."""
     if directories := os.environ.get(VARIABLE):
         return [Path(entry).resolve() for entry in directories.split(os.pathsep)]
     program = shutil.which("conda")
@@ -67,8 +67,8 @@ def user(conda: Conda, tmp_path: Path) -> Iterator[Conda]:
 def verify(conda: Conda, tmp_path: Path) -> Callable[[Path], None]:
     """Return a function that runs `theano-fast verify` of an environment.
 
-    It omits check_blas, because the times that this check measures vary on a busy host. The home
-    directory of the session keeps the compiled modules for later tests.
+    The function omits check_blas, because its times vary on a busy host. The home directory of the
+    session keeps the compiled modules for later tests.
     """
 
     def start(prefix: Path) -> None:
@@ -104,7 +104,7 @@ def serve(directory: Path) -> Iterator[str]:
     """Serve ``directory`` with the command in docs/conda.md, on a free port; yield its address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
-    (command,) = read_page("Where the channel is")
+    (command,) = read_page("Serve the channel")
     assert command.count("build/channel") == 1
     command = command.replace("8000", f"--bind 127.0.0.1 {port}")
     with subprocess.Popen(

@@ -103,8 +103,8 @@ def test_with_file_a_command_detects_a_wrong_hash(
     differences = user(compare, tmp_path)
     assert differences.returncode != 0
     assert f"{wrong_package}: FAILED" in differences.stdout
-    # conda installs the package from a file URL in spite of its hash. If a future conda refuses the
-    # package, change docs/conda.md and the comment in the lock files.
+    # From a file URL, conda installs the package in spite of the wrong hash. If a future conda
+    # refuses the package, change docs/conda.md and the comment in the lock files.
     run_first_lines(user, tmp_path / envs.LOCK_NAME, f"file://{channel}")
     shutil.copy(paths.LOCKS / "openblas" / envs.LOCK_NAME, tmp_path)
     assert user.run(compare, tmp_path) == ""

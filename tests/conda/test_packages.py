@@ -1,4 +1,4 @@
-"""Check that conda can install the files of all packages, and that the channel is clean."""
+"""Check the symlinks in packages, and the files of the channel."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_no_package_has_an_absolute_link(stack: str, channel: Path) -> None:
 def test_the_channel_has_nothing_but_packages_and_their_index(
     channel: Path, tmp_path: Path
 ) -> None:
-    """The index of a new, empty channel has only repodata.json files too."""
+    """The index of a new, empty channel also has only repodata.json files."""
     for subdir in ("linux-64", "noarch"):
         (tmp_path / subdir).mkdir()
     solver.call("index", channel=str(tmp_path))

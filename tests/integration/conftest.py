@@ -1,4 +1,4 @@
-"""Fixtures for the integration tests: build/envs/openblas, small real builds, and Docker."""
+"""Provide the environment build/envs/openblas, small real builds, and Docker to the tests."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
 
 @pytest.fixture(scope="session")
 def image(docker: DockerClient) -> Image:
-    """Build and verify the openblas image; return it."""
+    """Build and verify the openblas image; return the image."""
     try:
         return image_pipeline.build_image("openblas", Options())
     except errors.HostToolMissing as error:

@@ -201,7 +201,7 @@ def train(graph):
 
 
 def answer(question):
-    """Answer the name of a graph of the bench, or a description of a graph."""
+    """Return the answer for the name of a bench graph, or for the description of a graph."""
     if isinstance(question, str):
         return train(question)
     signal.setitimer(signal.ITIMER_PROF, LIMIT)

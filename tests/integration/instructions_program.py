@@ -3,9 +3,9 @@
     instructions_program.py GRAPH instructions|counts
 
 With ``instructions``, the program runs under Cachegrind, which writes one report per process. At
-the end of each phase, the program forks a process that exits at once. The report of that process
-counts the instructions from the start to the end of the phase. The program prints the number of
-calls in the last phase, and the process ID of each phase.
+the end of each phase, the program forks a process that exits at once. The report of this process
+counts the instructions from the start of the program to the end of the phase. The program prints
+the number of calls in the last phase, and the process ID of each phase.
 
 With ``counts``, the program prints the number of modules in the compiledir and the number of arrays
 that NumPy allocates per call.
@@ -32,7 +32,7 @@ EventHook = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p
 )
 
-# Maps each phase to the ID of the process that was forked at its end.
+# For each phase, the ID of the process that was forked at its end.
 phases = {}
 
 
@@ -46,7 +46,7 @@ def end_phase(name):
 
 
 def compile_function(*args, **kwargs):
-    """Call theano.function in a phase of its own."""
+    """Call theano.function in its own phase."""
     end_phase("built")
     compiled = theano.function(*args, **kwargs)
     end_phase("compiled")

@@ -1,4 +1,4 @@
-"""Draw descriptions of random graphs for ``graph_program.py``, in a form that JSON can contain.
+"""Draw descriptions of random graphs for ``graph_program.py``; JSON can contain them.
 
 A description is a dictionary: ``inputs`` are the shapes of the inputs, ``seed`` is the seed of
 their values, and ``nodes`` and ``outputs`` define the graph. Variables are numbered: first the
@@ -67,10 +67,10 @@ class Variables:
         index, part_shape = [], []
         for size in shape[: self.draw(st.integers(1, len(shape)))]:
             slices = [bounds for bounds in SLICES if len(range(size)[slice(*bounds)])]
-            chosen = self.draw(st.sampled_from([*range(-size, size), *slices]))
-            index.append(chosen)
-            if isinstance(chosen, list):
-                part_shape.append(len(range(size)[slice(*chosen)]))
+            entry = self.draw(st.sampled_from([*range(-size, size), *slices]))
+            index.append(entry)
+            if isinstance(entry, list):
+                part_shape.append(len(range(size)[slice(*entry)]))
         return index, (*part_shape, *shape[len(index) :])
 
     def choose_rows(self, shape: Shape) -> list[int]:
@@ -79,8 +79,8 @@ class Variables:
         return list(self.draw(rows))
 
 
-# Each function below draws one operation: it chooses the operands from the graph's variables, and
-# returns a Step. It raises NoOperand if the graph has no suitable variable.
+# Each function below draws one operation: the function chooses the operands from the graph's
+# variables, and returns a Step. If no variable is suitable, the function raises NoOperand.
 
 
 def unary(graph: Variables) -> Step:
@@ -195,35 +195,35 @@ def inc_rows(graph: Variables) -> Step:
 def choose_sequences(graph: Variables) -> tuple[list[list[Any]], list[Shape], list[int]]:
     """Choose the sequences of a scan.
 
-    Return [number, taps] of each sequence, the shape of each slice, and for each sequence the
-    number of steps that it permits.
+    Return [number, taps] of each sequence, the shape of each slice, and the number of steps that
+    each sequence permits.
     """
-    chosen, slices, lengths = [], [], []
+    sequences, slices, lengths = [], [], []
     for _ in range(graph.draw(st.integers(0, 2))):
         position, shape = graph.choose(lambda shape: bool(shape) and shape[0] > 2)
         taps = graph.draw(st.sampled_from(SEQUENCE_TAPS))
-        chosen.append([position, taps])
+        sequences.append([position, taps])
         slices += [shape[1:]] * len(taps)
         lengths.append(shape[0] + min(taps))
-    return chosen, slices, lengths
+    return sequences, slices, lengths
 
 
 def choose_states(
     graph: Variables, minimum: int
 ) -> tuple[list[list[Any]], list[Shape], list[Shape]]:
-    """Choose the initial values of ``minimum`` to two states of a scan.
+    """Choose the initial values of a scan's states: at least ``minimum`` states, at most two.
 
     Return [number, taps] of each state, the shape of each tap, and the shape of each state.
     """
-    chosen, tap_shapes, shapes = [], [], []
+    states, tap_shapes, shapes = [], [], []
     for _ in range(graph.draw(st.integers(minimum, 2))):
         position, shape = graph.choose(lambda _: True)
         row_taps = STATE_TAPS.get(shape[0], ()) if shape else ()
         taps = graph.draw(st.sampled_from([[-1], *row_taps]))
-        chosen.append([position, taps])
+        states.append([position, taps])
         shapes.append(shape if taps == [-1] else shape[1:])
         tap_shapes += [shapes[-1]] * len(taps)
-    return chosen, tap_shapes, shapes
+    return states, tap_shapes, shapes
 
 
 def scan(graph: Variables) -> Step:
@@ -301,8 +301,8 @@ def graphs(draw: Callable[..., Any]) -> dict[str, Any]:
     inputs = draw(st.lists(shape, min_size=1, max_size=3))
     graph = Variables(draw, inputs, DEPTH)
     nodes = add_nodes(graph, NODES)
-    used = {position for node in nodes for position in list_positions(node)}
-    outputs = [position for position in range(len(graph.shapes)) if position not in used]
+    operands = {position for node in nodes for position in list_positions(node)}
+    outputs = [position for position in range(len(graph.shapes)) if position not in operands]
     seed = draw(st.integers(0, 99))
     return {"inputs": inputs, "seed": seed, "nodes": nodes, "outputs": outputs}
 

@@ -34,7 +34,7 @@ def require(*programs: str, root: bool = False) -> None:
 def find_free_port() -> int:
     """Return a free TCP port of 127.0.0.1.
 
-    The tests use the number, because bare root file systems cannot resolve ``localhost``.
+    The tests use this address, because bare root file systems cannot resolve ``localhost``.
     """
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
@@ -96,7 +96,7 @@ class Project:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            # If a shell runs pytest in the background, the task inherits that SIGINT is ignored.
+            # If a shell runs pytest in the background, pytest and its children ignore SIGINT.
             # Restore the default action, so that a test can interrupt the task.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         )

@@ -26,10 +26,10 @@ CHECKOUT = ("LICENSE", "builder", "invoke", "recipes", "requirements.txt", "runt
 STACK = "openblas-amdlibm"
 LICENCE = "What AMD allows.\n"
 
-# For each dtype, this program prints four numbers: how many elements the fake library computes for
-# exp(x), for the fused loop exp(x) * x, and for erf(x) * x, whose erf the library lacks; and
-# erf(1). The last line has exp(0) from the scalar function, and whether the library counted calls
-# of scalar functions.
+# For each dtype, this program prints four numbers: the numbers of elements that the fake library
+# computes for exp(x), for the fused loop exp(x) * x, and for erf(x) * x; and the value of erf(1).
+# The library has no erf. The last line contains exp(0) from the scalar function, and True if the
+# library counted calls of scalar functions.
 COUNT = """
 import ctypes, sys
 import numpy, theano, theano.tensor as T
@@ -139,7 +139,7 @@ def test_a_function_that_is_wrong_on_this_processor_fails_verification(
 def test_no_other_stack_uses_amds_library(checkout: Project) -> None:
     assert not (checkout.root / "envs").exists()
     assert (checkout.root / "build" / "locks" / f"{STACK}-aocl" / envs.LOCK_NAME).exists()
-    # With AMD's package and this project's package in the channel, each stack gets its own.
+    # The channel contains AMD's package and this project's package. Each stack gets its own.
     status, output = checkout.invoke("packages", f"--stack={STACK}")
     assert status == 0, output
     channel = str(checkout.root / "build" / "channel")

@@ -49,11 +49,11 @@ def test_a_graph_is_measured_from_both_caches(prefix: Path, graph: str) -> None:
 
 @pytest.mark.thorough
 def test_the_second_round_compiles_nothing(prefix: Path) -> None:
-    """The process that measures calls compiles modules only in its first round."""
-    with call_time.start_process(prefix.name, []) as talk:
-        first = json.loads(talk.ask("round"))
+    """The measuring process compiles modules only in its first round."""
+    with call_time.start_process(prefix.name, []) as conversation:
+        first = json.loads(conversation.ask("round"))
         modules = set(paths.BENCHES.rglob("*.so"))
-        second = json.loads(talk.ask("round"))
+        second = json.loads(conversation.ask("round"))
     assert list(first) == list(second)
     assert set(call_time.group_calls(list(first))) == {
         f"{dtype} {length}"
@@ -87,13 +87,13 @@ def test_stock_theano_has_the_documented_versions() -> None:
 def require_installed(name: str) -> None:
     """Skip the test if a reference is not installed: its installation needs a network."""
     if not (paths.ENVIRONMENTS / name / references.MARK).exists():
-        pytest.skip(f"build/envs/{name} is not made: ./invoke references")
+        pytest.skip(f"build/envs/{name} is not installed: ./invoke references")
 
 
 def test_a_conversation_ends_with_its_reason(tmp_path: Path) -> None:
     """A program that exits during a conversation causes an error with its status and message."""
     program = "print(input().upper(), flush=True); raise SystemExit('the reason')"
-    with Conversation([sys.executable, "-c", program], env={}, cwd=tmp_path) as talk:
-        assert talk.ask("word") == "WORD"
+    with Conversation([sys.executable, "-c", program], env={}, cwd=tmp_path) as conversation:
+        assert conversation.ask("word") == "WORD"
         with pytest.raises(CommandFailed, match=r"exit status 1\nthe reason"):
-            talk.ask("word")
+            conversation.ask("word")

@@ -1,4 +1,4 @@
-"""Build a stack that contains only zlib, with the real engine: failures, messages and leftovers."""
+"""Build a stack that contains only zlib with the real engine; check errors and partial files."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_traces_of_the_build_are_reported(project: Project, sources: Path) -> No
 
 @pytest.mark.thorough
 def test_a_package_built_with_a_host_tool_is_reported(project: Project, sources: Path) -> None:
-    """`rebuild` hides the host's perl, so the second build of a recipe that calls it fails."""
+    """`rebuild` hides the host's perl, so the second build of a recipe that calls perl fails."""
     require("perl", "mount", root=True)
     append_to_build(project, "perl -e 1")
     status, output = project.invoke(*REBUILD, f"--sources={sources}")
@@ -101,9 +101,9 @@ def test_a_package_that_names_its_build_directory_fails(project: Project, source
     assert "lib/pkgconfig/zlib.pc contains the path of the build directory" in output
 
 
-# Build lib/libf.so, which breaks four rules of ``builder/package/binaries.py``: it needs a version
-# of glibc that does not exist and a library that no package contains, it searches /opt/lib for
-# libraries, and it needs an executable stack.
+# Build lib/libf.so, which breaks four rules of ``builder/package/binaries.py``. The library needs a
+# version of glibc that does not exist, a library that no package contains, and an executable stack.
+# It also searches /opt/lib for libraries.
 FOREIGN = """
 echo 'GLIBC_2.99 { later; };' > later.map
 echo 'void later(void) {}' > later.c
@@ -143,11 +143,11 @@ def test_a_binary_with_unmet_requirements_fails(project: Project, sources: Path)
 
 @pytest.mark.thorough
 def test_a_recipes_new_tests_run(project: Project, sources: Path) -> None:
-    """A test that was added to a built recipe runs on the next build, and can fail it."""
+    """A test that is added to a built recipe runs in the next build, and can fail this build."""
     status, output = project.invoke(*BUILD, f"--sources={sources}")
     assert status == 0, output
-    # Install the package, because the installation puts the unpacked package, which contains the
-    # previous tests, into the engine's cache.
+    # Install the package: the installation unpacks the package, with the previous tests, into the
+    # engine's cache.
     [built] = (project.root / "build" / "channel" / "linux-64").glob("zlib-*.conda")
     locations = {
         "prefix": str(project.root / "env"),
@@ -259,16 +259,16 @@ def test_on_a_terminal_the_progress_is_one_line_that_changes(
 
 
 def test_lower_priority_raises_the_niceness_of_a_command(tmp_path: Path) -> None:
-    """It also raises the niceness of the command's autogroup, if the kernel has autogroups."""
+    """If the kernel has autogroups, lower_priority also raises the autogroup's niceness."""
     log = tmp_path / "log"
     process = processes.start(["sleep", "60"], env=dict(os.environ), cwd=tmp_path, log=log)
     try:
         processes.lower_priority(process.pid, 10)
-        own = os.getpriority(os.PRIO_PROCESS, 0)
-        assert os.getpriority(os.PRIO_PROCESS, process.pid) == min(own + 10, 19)
+        niceness = os.getpriority(os.PRIO_PROCESS, 0)
+        assert os.getpriority(os.PRIO_PROCESS, process.pid) == min(niceness + 10, 19)
         group = Path("/proc", str(process.pid), "autogroup")
         if group.exists() and (text := group.read_text()) and "/autogroup-" in text:
-            assert text.split()[-1] == str(min(own + 10, 19))
+            assert text.split()[-1] == str(min(niceness + 10, 19))
     finally:
         process.kill()
         process.communicate()
@@ -279,7 +279,7 @@ def test_an_interrupted_command_leaves_no_process(tmp_path: Path) -> None:
     signal.setitimer(signal.ITIMER_REAL, 1)
     try:
         with pytest.raises(KeyboardInterrupt):
-            # SIGINT does not end the shell's background job, so it must be killed.
+            # run_logged must kill the shell's background job, because SIGINT does not end this job.
             command = ["sh", "-c", "echo $$; sleep 600 & wait"]
             processes.run_logged(command, env=dict(os.environ), log=tmp_path / "log")
     finally:

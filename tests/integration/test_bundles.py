@@ -17,7 +17,7 @@ from builder.source.sources import sha256
 def test_a_build_from_a_bundle_needs_no_network(
     project: Project, tmp_path: Path, no_network: tuple[str, ...]
 ) -> None:
-    """Two bundles have the same bytes; a checkout from a bundle builds with an empty cache."""
+    """Two bundles have equal bytes; a checkout from a bundle builds with an empty cache."""
     require("git")
     for command in (["git", "init", "--quiet"], ["git", "add", "."]):
         subprocess.run(command, cwd=project.root, check=True)

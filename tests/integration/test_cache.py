@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-# Compile one function, print its result and the arguments, and exit with 3. A second argument is
-# the number of seconds to sleep before the exit.
+# Compile one function, print its result and the arguments, and exit with 3. The optional second
+# argument is the number of seconds to sleep before the exit.
 PROGRAM = """
 import sys, time
 import theano, theano.tensor as tt

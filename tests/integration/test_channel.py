@@ -54,13 +54,13 @@ def test_an_environment_installs_from_the_lock_file_over_http(
 def test_two_installations_of_a_lock_file_are_equal(prefix: Path, tmp_path: Path) -> None:
     """Installations with different package caches, in the same prefix, have the same files."""
     environment = tmp_path / "env"
-    trees = set()
+    digests = set()
     for cache in ("cache", "another-cache"):
         files = [str(paths.CHANNEL / package) for package, _ in read_lock()]
         solver.call("install", files=files, prefix=str(environment), cache=str(tmp_path / cache))
-        trees.add(envs.hash_environment(environment))
+        digests.add(envs.hash_environment(environment))
         shutil.rmtree(environment)
-    assert len(trees) == 1
+    assert len(digests) == 1
 
 
 def test_packages_depend_on_the_glibc_that_their_binaries_need(prefix: Path) -> None:

@@ -22,8 +22,8 @@ from builder.proof.pytest_runs import Interpreter, Run
 
 FILE = "theano/tests/test_some.py"
 PART = Part("c", "", FILE, 0, 1)
-# This file is written for nose, like Theano's tests. pytest itself does not collect nose's tests
-# that yield.
+# This file is written for nose, like Theano's tests. pytest does not collect nose's tests that
+# yield.
 TESTS = """
 import os
 import unittest
@@ -96,7 +96,7 @@ def interpreter(prefix: Path, site: Path, tmp_path: Path) -> Interpreter:
 
 
 def test_tests_written_for_nose_run(interpreter: Interpreter, tmp_path: Path) -> None:
-    """Each test of TESTS has its outcome; the tests after a crash run in a new process."""
+    """Each test of TESTS has the expected outcome; tests after a crash run in a new process."""
     Run(interpreter, tmp_path, os.environ, 1).run([PART])
     results = pytest_events.collect_results(tmp_path, [PART])
     outcomes = {
@@ -167,7 +167,7 @@ def _wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-# A conformance.toml that runs one of Theano's test files with a C compiler, another without.
+# A conformance.toml that runs two of Theano's test files: one with a C compiler, one without.
 SMALL_TABLE = """quick_seconds = 8
 seconds = {}
 failures = [FAILURES]
@@ -212,7 +212,7 @@ def test_theanos_tests_run_in_the_stack(
 
 
 def test_an_unlisted_failure_is_a_deviation(interpreter: Interpreter, tmp_path: Path) -> None:
-    """Of three failures, the one that no expected failure lists is reported with its reason."""
+    """Two of three failures are expected; the third failure is reported with its reason."""
     Run(interpreter, tmp_path, os.environ, 1).run([PART])
     results = pytest_events.collect_results(tmp_path, [PART])
     failed = [f"{FILE}::{name}" for name in ("T_cases::test_numbers[1]", "test_crash")]

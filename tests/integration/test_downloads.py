@@ -101,10 +101,10 @@ def mirror(sources: Path, tmp_path: Path) -> Iterator[str]:
     pool.mkdir(parents=True)
     shutil.copyfile(archive, pool / archive.name)
 
-    def handler(*arguments: object) -> http.server.SimpleHTTPRequestHandler:
+    def make_handler(*arguments: object) -> http.server.SimpleHTTPRequestHandler:
         return Quiet(*arguments, directory=str(tmp_path / "mirror"))  # type: ignore[arg-type]
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), make_handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"

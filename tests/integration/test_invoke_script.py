@@ -24,7 +24,7 @@ PARTS = ("builder", "invoke", "requirements.txt", "tasks.py")
 
 
 def copy_checkout(directory: Path) -> Path:
-    """Copy the files that ./invoke needs, without .venv, to ``directory``; return it."""
+    """Copy the files that ./invoke needs, without .venv, to ``directory``; return ``directory``."""
     directory.mkdir(parents=True, exist_ok=True)
     for part in PARTS:
         origin = paths.ROOT / part
@@ -54,12 +54,12 @@ def run_invoke(
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Return a copy whose path contains a space."""
+    """Return a copy of the checkout whose path contains a space."""
     return copy_checkout(tmp_path / "a checkout")
 
 
 @pytest.fixture
-def mounted(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+def mount_tmpfs(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
     """Return a function that mounts a tmpfs with some options and returns its mount point."""
     require("mount", root=True)
     mount_points: list[Path] = []
@@ -105,7 +105,7 @@ def test_a_missing_network_is_a_one_line_error_with_a_log(
 
 @pytest.mark.parametrize("has_log", [False, True])
 def test_a_checkout_of_another_user_is_a_one_line_error(checkout: Path, has_log: bool) -> None:
-    """The error advises a user who may not write to the checkout to copy it."""
+    """If a user may not write to the checkout, the error advises to copy the checkout."""
     require("setpriv", root=True)
     if has_log:
         (checkout / LOG).parent.mkdir(parents=True)
@@ -121,9 +121,9 @@ def test_a_checkout_of_another_user_is_a_one_line_error(checkout: Path, has_log:
 
 @pytest.mark.thorough
 def test_a_full_disk_is_a_one_line_error_and_the_next_run_continues(
-    mounted: Callable[[str], Path],
+    mount_tmpfs: Callable[[str], Path],
 ) -> None:
-    mount_point = mounted("size=20m")
+    mount_point = mount_tmpfs("size=20m")
     checkout = copy_checkout(mount_point / "checkout")
     status, output = run_invoke(checkout, "stacks")
     assert (status, output.count("\n")) == (11, 2), output
@@ -141,7 +141,7 @@ def test_a_full_disk_is_a_one_line_error_and_the_next_run_continues(
 
 
 def test_a_python_without_pip_fetches_debians_pip(checkout: Path, tmp_path: Path) -> None:
-    """./invoke calls `apt-get download`, which needs no root; its failure is a one-line error.
+    """./invoke calls `apt-get download`, which needs no root; a failure is a one-line error.
 
     The programs python3 and apt-get on PATH are fakes: python3 lacks ensurepip, and `apt-get
     download` fails.
@@ -164,9 +164,9 @@ def test_a_python_without_pip_fetches_debians_pip(checkout: Path, tmp_path: Path
 
 
 def test_a_noexec_file_system_is_a_one_line_error(
-    mounted: Callable[[str], Path],
+    mount_tmpfs: Callable[[str], Path],
 ) -> None:
-    checkout = copy_checkout(mounted("noexec"))
+    checkout = copy_checkout(mount_tmpfs("noexec"))
     status, output = run_invoke(checkout, "stacks")
     assert (status, output.count("\n")) == (16, 2), output
     assert "runs no programs (noexec)" in output
@@ -193,9 +193,9 @@ def test_the_next_run_completes_a_killed_installation(checkout: Path) -> None:
 
 
 def test_a_cache_on_a_read_only_file_system_is_reported(
-    project: Project, mounted: Callable[[str], Path]
+    project: Project, mount_tmpfs: Callable[[str], Path]
 ) -> None:
-    mount_point = mounted("ro")
+    mount_point = mount_tmpfs("ro")
     done = subprocess.run(
         [sys.executable, "tasks.py", "packages", "--stack=openblas"],
         cwd=project.root,
@@ -211,9 +211,9 @@ def test_a_cache_on_a_read_only_file_system_is_reported(
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.2.1", "3.0.3"])
 def test_the_hosts_invoke_runs_the_tasks(version: str, checkout: Path, tmp_path: Path) -> None:
-    """`invoke` of the host's package lists the tasks without .venv, and runs a task in .venv.
+    """The host's Invoke lists the tasks without .venv, and runs a task in .venv.
 
-    Its working directory is a subdirectory of the checkout.
+    The working directory is a subdirectory of the checkout.
     """
     host = tmp_path / "host"
     # Install with the builder's pip: a bare Debian's Python cannot create an environment with pip.

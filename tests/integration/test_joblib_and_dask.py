@@ -1,8 +1,8 @@
-"""Run the examples with joblib and Dask of docs/clusters.md.
+"""Run the examples of docs/clusters.md that use joblib and Dask.
 
 The environment does not contain these packages. The variable THEANO_FAST_JOBLIB_AND_DASK names a
-directory with them, which ``pip install --target=DIRECTORY joblib distributed`` writes with the
-environment's pip.
+directory that contains them. The environment's pip writes the directory: ``pip install
+--target=DIRECTORY joblib distributed``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def packages(prefix: Path, run: Callable[..., Result]) -> str:
     if result.returncode != 0:
         pytest.skip(
             f"no joblib and Dask: {prefix}/bin/pip install --target=DIRECTORY joblib distributed,"
-            f" and name it in {VARIABLE}"
+            f" and set {VARIABLE}=DIRECTORY"
         )
     return directory
 

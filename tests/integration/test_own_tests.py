@@ -31,11 +31,11 @@ def test_skips(number):
     pytest.skip("no daemon")
 
 @pytest.fixture
-def held(tmp_path_factory):
+def teardown(tmp_path_factory):
     yield
     open("ended", "w").close()
 
-def test_waits(held):
+def test_waits(teardown):
     import time
     open("began", "w").close()
     time.sleep(600)
@@ -43,7 +43,7 @@ def test_waits(held):
 
 
 @pytest.fixture
-def tested(tmp_path: Path) -> Project:
+def small_project(tmp_path: Path) -> Project:
     """Return a copy of the project whose unit tests are TESTS and a file that skips itself."""
     root = tmp_path / "a project"
     project = Project(
@@ -57,9 +57,9 @@ def tested(tmp_path: Path) -> Project:
     return project
 
 
-def test_without_a_terminal_the_output_is_plain_lines(tested: Project) -> None:
+def test_without_a_terminal_the_output_is_plain_lines(small_project: Project) -> None:
     """The output has the failures, the warnings, the reasons of skips, and a command for pytest."""
-    status, output = tested.invoke("test", "--unit", "--select=not waits")
+    status, output = small_project.invoke("test", "--unit", "--select=not waits")
     assert status == 12
     plan, _, results = output.partition("in all, on 2 cores\n")
     assert re.search(r"^tests/unit +at most 20 s", plan, re.MULTILINE)
@@ -71,16 +71,18 @@ def test_without_a_terminal_the_output_is_plain_lines(tested: Project) -> None:
     assert re.sub(r"[\n\x20-\x7e]", "", output) == ""
     [command] = re.findall(r"^  (.* -m pytest .*)$", output, re.MULTILINE)
     done = subprocess.run(
-        command, shell=True, cwd=tested.root, capture_output=True, text=True, check=False
+        command, shell=True, cwd=small_project.root, capture_output=True, text=True, check=False
     )
     assert "1 failed in" in done.stdout
 
 
 def test_on_a_terminal_the_progress_is_one_line_that_changes(
-    tested: Project, monkeypatch: pytest.MonkeyPatch
+    small_project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arguments = ("test", "--unit", "--select=not waits and not fails")
-    status, output = tested.invoke_on_terminal(monkeypatch, *arguments, COLUMNS="60", LINES="20")
+    status, output = small_project.invoke_on_terminal(
+        monkeypatch, *arguments, COLUMNS="60", LINES="20"
+    )
     assert status == 0
     assert "\r\x1b[2K1/1 tests/unit: " in output
     # Before permanent lines, the output shows the cursor and erases the line.
@@ -89,19 +91,21 @@ def test_on_a_terminal_the_progress_is_one_line_that_changes(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interruption_lets_fixtures_clean_up(tested: Project, number: signal.Signals) -> None:
-    """A signal during test_waits ends pytest after the teardown of the fixture ``held``."""
-    process = tested.start("test", "--unit", "--select=waits or passes")
-    while not (tested.root / "began").exists():
+def test_an_interruption_lets_fixtures_clean_up(
+    small_project: Project, number: signal.Signals
+) -> None:
+    """A signal during test_waits ends pytest after the teardown of the fixture ``teardown``."""
+    process = small_project.start("test", "--unit", "--select=waits or passes")
+    while not (small_project.root / "began").exists():
         assert process.poll() is None
         time.sleep(0.1)
     process.send_signal(number)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert (tested.root / "ended").exists()
+    assert (small_project.root / "ended").exists()
     # `--select` does not deselect test_b.py, because it skips itself during the collection.
     assert "\n1 passed, 0 failed, 1 skipped\ninterrupted" in output
-    [file] = tested.root.glob("build/tests/events/*/*.jsonl")
+    [file] = small_project.root.glob("build/tests/events/*/*.jsonl")
     [collected] = re.findall(r'"collected": .*', file.read_text())
     assert collected.count("::") == 2
 
@@ -121,7 +125,7 @@ def test_an_interruption_lets_fixtures_clean_up(tested: Project, number: signal.
 def test_thorough_tests_run_on_request(
     tmp_path: Path, options: tuple[str, ...], passed: int
 ) -> None:
-    """They run with --thorough, with --turn, and if the command line names them."""
+    """Thorough tests run with --thorough, with --turn, and if the command line names them."""
     (tmp_path / "tests").mkdir()
     shutil.copy(paths.ROOT / "tests" / "conftest.py", tmp_path / "tests")
     (tmp_path / "tests" / "test_a.py").write_text(

@@ -31,9 +31,9 @@ User = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def archive(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write two archives of the openblas stack, and assert that their bytes are equal; return one.
+    """Write two archives of the openblas stack; return the first.
 
-    "2.36" is the glibc that the archive requires.
+    The archives must have equal bytes. "2.36" is the glibc that the archive requires.
     """
     lock = Build.of_stack("openblas", Options()).lock()
     directory = tmp_path_factory.mktemp("packs")
@@ -102,7 +102,7 @@ def test_a_moved_environment_is_an_error_with_a_hint(
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
         f"theano-fast-unpack: {directory}/moved was unpacked at {unpacked}: "
-        "unpack the archive again in this place"
+        "unpack the archive again at this path"
     ]
 
 

@@ -77,7 +77,7 @@ def test_the_users_git_configuration_has_no_effect(
 
 
 def test_commits_are_saved_to_patches_and_their_order_to_the_recipe(recipe: Path) -> None:
-    """Amended, added and removed commits change their patches; the last two change recipe.yaml."""
+    """A changed commit changes its patch; added and removed commits also change recipe.yaml."""
     tree = patches.open_tree("numpy")
     numpy = recipe.parent / "numpy"
     file = tree / "numpy" / "meson.build"

@@ -36,8 +36,8 @@ from builder.source.sources import fetch
 PROGRAM = Path(__file__).with_name("graph_program.py")
 # The themes of the patches that speed up the compilation, optimization and execution of a graph.
 SPEED_THEMES = ("build/", "graph/", "run/")
-# Patches of these themes that both sides have, because they change the optimized graph or because
-# files of src import their names.
+# Patches of these themes that both sides have: they change the optimized graph, or files of src
+# import names that they define.
 SHARED_PATCHES = (
     "build/modules-are-cached.patch",
     "graph/clone-in-one-pass.patch",
@@ -49,7 +49,7 @@ SHARED_PATCHES = (
 )
 REQUESTED = os.environ.get("THEANO_FAST_EXAMPLES")
 EXAMPLES = int(REQUESTED or 25)
-# Flags for Theano without a compiler. It then fuses nothing and leaves BLAS to NumPy.
+# Flags for Theano without a compiler. Theano then fuses nothing and leaves BLAS to NumPy.
 NO_COMPILER = "cxx="
 # Flags that optimize graphs for C, but run them in Python without compiling them.
 OPTIMIZED_FOR_C = "mode=Mode,linker=py,optimizer=fast_run"
@@ -83,8 +83,8 @@ def slow_theano(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def make_environ(home: Path, *path: Path) -> dict[str, str]:
     """Make a home directory; return the variables of a process that uses it.
 
-    If ``path`` names a directory, the process imports Theano from there; otherwise, from the
-    environment.
+    If ``path`` names a directory, the process imports Theano from this directory; otherwise, from
+    the environment.
     """
     home.mkdir()
     return {

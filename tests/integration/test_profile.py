@@ -31,7 +31,7 @@ def test_a_program_is_profiled_unchanged(prefix: Path, run: Any, tmp_path: Path)
     assert (step["calls"], scan["calls"], scan["numbers"]["steps"]) == (3, 3, 15)
     notes = [row["notes"] for row in scan["tables"]["Apply"]["rows"]]
     assert any("train.py:7: states" in line for lines in notes for line in lines)
-    assert document["advice"] == {"told": [], "tried": []}
+    assert document["advice"] == {"suggestions": [], "trials": []}
     assert (tmp_path / "train-profile.html").stat().st_size > 10_000
     assert "speedscope" in (tmp_path / "train-profile.speedscope.json").read_text()
 
@@ -49,8 +49,8 @@ def test_advice_is_measured(prefix: Path, run: Any, tmp_path: Path) -> None:
     result = run(prefix / "bin" / "theano-fast", "profile", "run", "--advise", "draw.py")
     assert result.returncode == 0, result.stderr
     advice = json.loads((tmp_path / "draw-profile.json").read_text())["advice"]
-    assert "MRG_RandomStreams draws in C (node " in advice["told"][0]
-    tried = {trial["name"]: trial["factor"] for trial in advice["tried"]}
+    assert "MRG_RandomStreams draws in C (node " in advice["suggestions"][0]
+    tried = {trial["name"]: trial["factor"] for trial in advice["trials"]}
     assert {"floatX = float32", "allow_gc = False", "unchanged, again"} <= set(tried)
     assert all(factor > 0 for factor in tried.values()), result.stderr
     assert "floatX = float32" in (tmp_path / "draw-profile.html").read_text()

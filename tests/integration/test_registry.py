@@ -79,7 +79,7 @@ def archive(tmp_path: Path) -> tuple[Path, str]:
     return file, oci.convert_archive(tmp_path / "saved.tar", file, "theano-fast:openblas", 0)
 
 
-def get(url: str, path: str) -> Any:
+def get_json(url: str, path: str) -> Any:
     """Download JSON from a path of a repository's API, such as ``manifests/openblas``."""
     api = url.replace("/theano/", "/v2/theano/")
     types = {"Accept": f"{oci.MANIFEST}, {registry.INDEX}"}
@@ -97,19 +97,19 @@ def test_an_image_is_pushed_with_its_bills_of_materials(
         for text in (b'{"bill": 1}', b'{"bill": 2}', b'{"bill": 1}'):
             assert repository.push(file, "openblas") == digest
             repository.attach(digest, text, BILL)
-        manifest = get(url, f"manifests/{digest}")
-        assert get(url, "manifests/openblas") == manifest
-        assert [get(url, f"blobs/{layer['digest']}") for layer in manifest["layers"]] == [
+        manifest = get_json(url, f"manifests/{digest}")
+        assert get_json(url, "manifests/openblas") == manifest
+        assert [get_json(url, f"blobs/{layer['digest']}") for layer in manifest["layers"]] == [
             "first",
             "second",
         ]
-        manifests = get(url, f"manifests/{digest.replace(':', '-')}")["manifests"]
+        manifests = get_json(url, f"manifests/{digest.replace(':', '-')}")["manifests"]
         assert [entry["artifactType"] for entry in manifests] == [BILL] * 2
         bills = []
         for entry in manifests:
-            attached = get(url, f"manifests/{entry['digest']}")
+            attached = get_json(url, f"manifests/{entry['digest']}")
             assert attached["subject"]["digest"] == digest
-            bills.append(get(url, f"blobs/{attached['layers'][0]['digest']}"))
+            bills.append(get_json(url, f"blobs/{attached['layers'][0]['digest']}"))
         assert bills == [{"bill": 2}, {"bill": 1}]
 
 

@@ -88,7 +88,7 @@ def apptainer(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Apptainer:
 def test_a_sif_behaves_like_the_image(
     docker: DockerClient, image: Image, directory: Path, apptainer: Apptainer
 ) -> None:
-    """It passes the same checks, is read-only, and caches modules in a home directory."""
+    """The SIF file passes the same checks, is read-only, and caches modules in a home directory."""
     archive, file = directory / "openblas.tar", directory / "openblas.sif"
     images.save_image(docker, image, archive)
     archive.chmod(0o644)

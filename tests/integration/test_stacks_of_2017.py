@@ -1,7 +1,7 @@
 """Test `theano-fast verify` and the runner of nose tests on the stacks of 2017.
 
-These stacks have an older Theano or Python than the other stacks. A stack that is not built is
-skipped.
+These stacks have an older Theano or Python than the other stacks. pytest skips a stack that is not
+built.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def test_letters():
 
 
 def test_nose_runs_tests_of_theano_0_8(stack: str, tmp_path: Path) -> None:
-    """Each test of TESTS has its outcome; the tests after a crash run in a new process."""
+    """Each test of TESTS has the expected outcome; tests after a crash run in a new process."""
     file = tmp_path / "site" / FILE
     file.parent.mkdir(parents=True)
     file.write_text(TESTS)

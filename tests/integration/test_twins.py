@@ -23,8 +23,8 @@ def twins(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Co
     environ = {**clean_environ(), "HOME": str(home), "PYTHONPATH": str(paths.ROOT)}
     with Conversation(
         [prefix / "bin" / "python", "-m", "fuzz.twins"], env=environ, cwd=home
-    ) as talk:
-        yield talk
+    ) as conversation:
+        yield conversation
 
 
 def ask(twins: Conversation, *statements: str, **question: Any) -> list[list[Any]]:

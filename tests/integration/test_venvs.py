@@ -12,7 +12,7 @@ import pytest
 def test_theano_in_a_virtual_environment_is_the_stacks(
     prefix: Path, run: Any, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
-    """Programs of the venv import the stack's Theano, and pip refuses to replace its NumPy."""
+    """Programs of the venv import the stack's Theano; pip refuses to replace the stack's NumPy."""
     venv = tmp_path / "a venv"
     created = run(prefix / "bin" / "python", "-m", "venv", *options, venv)
     assert created.returncode == 0, created.stderr

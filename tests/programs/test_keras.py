@@ -35,7 +35,7 @@ def convolve(images, kernels, bias):
     return convolved + bias
 
 
-def lstm(sequences, kernel, recurrent, bias):
+def run_lstm(sequences, kernel, recurrent, bias):
     """Run an LSTM over sequences of shape (batch, time, features); return its last output.
 
     The columns of the matrices belong to the input gate, the forget gate, the cell and the output
@@ -54,7 +54,7 @@ def lstm(sequences, kernel, recurrent, bias):
 SIGMOID = {"bias_initializer": "glorot_uniform", "recurrent_activation": "sigmoid"}
 CASES = [
     (layers.Conv2D(4, (3, 2), input_shape=(7, 6, 3)), convolve),
-    (layers.LSTM(5, input_shape=(7, 3), **SIGMOID), lstm),
+    (layers.LSTM(5, input_shape=(7, 3), **SIGMOID), run_lstm),
 ]
 
 
@@ -91,8 +91,8 @@ def test_a_trained_model_is_saved_and_loaded(case, tmp_path):
 def test_two_inputs_share_layers(tmp_path):
     """A model averages its outputs for a DNA sequence and the reverse complement.
 
-    The program DeepVirFinder has such a model. The model is trained, saved and loaded, and its
-    outputs are compared with NumPy's results.
+    The program DeepVirFinder has such a model. The test trains, saves and loads the model, and
+    compares its outputs with NumPy's results.
     """
     shared = [
         layers.Conv1D(6, 4, activation="relu"),

@@ -90,7 +90,7 @@ def test_results_equal_numpys_results_and_training_works(build, compute):
 
 
 def test_a_training_step_equals_numpys_step():
-    """A step of softmax regression uses the gradient that its closed form gives."""
+    """A step of softmax regression follows the gradient's closed form."""
     x, y = tensor.matrix(), tensor.ivector()
     top = layers.DenseLayer(
         layers.InputLayer((None, 5), x), CLASSES, nonlinearity=lasagne.nonlinearities.softmax
@@ -140,8 +140,8 @@ def compute_address(weighting, memory, head):
 def build_turing_machine(inputs):
     """Build a Neural Turing Machine with a read head and a write head.
 
-    Return its outputs, (time, batch, BITS), and its parameters. ``inputs`` are (time, batch,
-    BITS + 1).
+    Return the machine's outputs, of shape (time, batch, BITS), and its parameters. ``inputs`` have
+    the shape (time, batch, BITS + 1).
     """
     nonlinear = lasagne.nonlinearities
     controller_input = layers.InputLayer((None, BITS + 1 + WIDTH))

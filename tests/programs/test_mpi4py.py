@@ -58,13 +58,13 @@ def test_ops_send_and_receive():
 def test_processes_have_the_losses_of_one_process():
     """Data-parallel training in four processes has the losses of one process, which decrease."""
     program = CLUSTERS.read_text("utf-8").partition("```python\n")[2].partition("```")[0]
-    one, four = (
+    single, parallel = (
         np.array([line.split() for line in run_processes(number, program).splitlines()], float)
         for number in (1, 4)
     )
-    assert one.shape == (5, 2)
-    assert (np.diff(one[:, 1]) < 0).all()
-    np.testing.assert_allclose(four, one, rtol=1e-12)
+    assert single.shape == (5, 2)
+    assert (np.diff(single[:, 1]) < 0).all()
+    np.testing.assert_allclose(parallel, single, rtol=1e-12)
 
 
 def test_without_an_mpi_library_theano_works():

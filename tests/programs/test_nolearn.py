@@ -1,4 +1,4 @@
-"""Train Lasagne's networks as estimators of nolearn, and cross-validate one with scikit-learn.
+"""Train Lasagne's networks as nolearn's estimators; cross-validate a network with scikit-learn.
 
 The tests run in an environment with nolearn: ./invoke build --stack=openblas --with=nolearn
 """

@@ -27,7 +27,10 @@ only_3_11 = pytest.mark.skipif(
 
 @pytest.fixture
 def regression():
-    """Regress Y on X with flat priors: the posterior mean is the least-squares estimate."""
+    """Return a linear regression of Y on X with flat priors.
+
+    The posterior mean is the least-squares estimate.
+    """
     with pm.Model() as model:
         beta = pm.Flat("beta", shape=X.shape[1])
         pm.Normal("y", pm.math.dot(X, beta), NOISE, observed=Y)
@@ -82,7 +85,7 @@ def test_a_gaussian_process_has_the_closed_forms():
     old, new = np.linspace(0, 4, 12)[:, None], np.linspace(0, 5, 7)[:, None]
     observed = np.sin(old[:, 0])
 
-    def covariance(a, b):
+    def compute_covariance(a, b):
         return 1.5**2 * np.exp(-((a - b.T) ** 2) / (2 * 0.8**2))
 
     with pm.Model():
@@ -90,13 +93,13 @@ def test_a_gaussian_process_has_the_closed_forms():
         y = process.marginal_likelihood("y", X=old, y=observed, noise=0.1)
         mean, cov = process.predict(new, point={})
         logp = y.logp({})
-    exact = covariance(old, old) + 0.1**2 * np.eye(len(old))
+    exact = compute_covariance(old, old) + 0.1**2 * np.eye(len(old))
     # Before a prediction, PyMC3 adds 1e-6 to the diagonal, which stabilizes the Cholesky
     # decomposition.
     stabilized = exact + 1e-6 * np.eye(len(old))
-    between = covariance(new, old)
+    between = compute_covariance(new, old)
     np.testing.assert_allclose(mean, between @ np.linalg.solve(stabilized, observed), rtol=1e-5)
-    expected = covariance(new, new) - between @ np.linalg.solve(stabilized, between.T)
+    expected = compute_covariance(new, new) - between @ np.linalg.solve(stabilized, between.T)
     np.testing.assert_allclose(cov, expected, atol=1e-5)
     density = observed @ np.linalg.solve(exact, observed)
     density += np.linalg.slogdet(2 * np.pi * exact)[1]
@@ -116,14 +119,16 @@ def test_minibatches_are_rows_of_the_data(lengths):
 
 def test_a_mixture_separates_two_groups():
     """The components of a mixture have the means of two distant groups of 100 and 300 values."""
-    halves = [RNG.normal(-4, 1, 100), RNG.normal(4, 1, 300)]
+    group_values = [RNG.normal(-4, 1, 100), RNG.normal(4, 1, 300)]
     with pm.Model():
         w = pm.Dirichlet("w", np.ones(2))
         mu = pm.Normal("mu", 0, 10, shape=2)
-        pm.NormalMixture("y", w, mu, sigma=1, observed=np.concatenate(halves))
+        pm.NormalMixture("y", w, mu, sigma=1, observed=np.concatenate(group_values))
         start = {"mu": np.array([-1.0, 1.0])}
         trace = pm.sample(500, tune=500, chains=1, cores=1, start=start, **DRAWS)
-    np.testing.assert_allclose(trace["mu"].mean(0), [half.mean() for half in halves], atol=0.05)
+    np.testing.assert_allclose(
+        trace["mu"].mean(0), [values.mean() for values in group_values], atol=0.05
+    )
     np.testing.assert_allclose(trace["mu"].std(0), 1 / np.sqrt([100, 300]), rtol=0.25)
     # The posterior of the weights is a Dirichlet distribution with these means.
     np.testing.assert_allclose(trace["w"].mean(0), [101 / 402, 301 / 402], atol=0.01)
@@ -132,7 +137,7 @@ def test_a_mixture_separates_two_groups():
 def test_the_trend_is_removed_from_temperatures(tmp_path):
     """A regression on warming and seasons predicts the temperatures without warming.
 
-    The program ATTRICI has such a model. The trace is saved and loaded before the prediction.
+    The program ATTRICI has such a model. The test saves and loads the trace before the prediction.
     """
     years = np.arange(0, 3, 1 / 73)
     warming = years / 3

@@ -1,4 +1,4 @@
-"""Fixtures that isolate unit tests from programs, the network and the user's cache."""
+"""Isolate unit tests from programs, the network and the user's cache."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from builder.common import paths
 
 @pytest.fixture(autouse=True)
 def isolate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Fail a test that starts a program or opens a connection; replace the cache and sources."""
+    """Fail a test that starts a program or opens a connection; replace cache and sources."""
 
     def refuse(*args: object, **_: object) -> NoReturn:
         raise AssertionError(

@@ -64,7 +64,7 @@ def find_broken_links(document: Path) -> list[str]:
 def find_code(document: Path) -> Iterator[str]:
     """Yield a document's code blocks and code spans.
 
-    Blocks have no comments, and a backslash joins its line with the next.
+    Remove the comments of the blocks, and join lines that end with a backslash to the next line.
     """
     text = document.read_text(encoding="utf-8")
     blocks = re.compile(r"^ *```.*?\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
@@ -119,7 +119,7 @@ def find_wrong_commands(document: Path) -> list[str]:
     for text in find_code(document):
         for words in map(str.split, COMMAND.findall(text)):
             command_words = list(words)
-            # The words after a Python file are that program's arguments: do not check them.
+            # Do not check the words after a Python file: they are the program's arguments.
             for number, word in enumerate(words):
                 if word.endswith(".py"):
                     command_words = words[:number]
@@ -143,7 +143,7 @@ def find_wrong_commands(document: Path) -> list[str]:
             if not name or (has_subcommands and not has_default and len(command_words) > 1):
                 wrong_commands.append(" ".join(command_words))
                 continue
-            # `profile PROGRAM` means `profile run PROGRAM`, and `record PROGRAM` is analogous.
+            # `profile PROGRAM` means `profile run PROGRAM`. The same holds for `record`.
             options = parsers[name] | parsers.get(f"{name} run", set())
             wrong_commands += [
                 f"{name} {word}"

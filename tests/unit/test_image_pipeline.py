@@ -1,4 +1,4 @@
-"""Test which stacks' images are built."""
+"""Test the selection of stacks whose images are built."""
 
 from __future__ import annotations
 

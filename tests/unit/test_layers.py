@@ -9,8 +9,8 @@ import pytest
 
 from builder.common import paths
 
-# The modules of each folder of builder/; "" is builder/ itself. Each module may import the modules
-# above it.
+# The modules of each folder of builder/; "" is builder/ itself. A module may import only the
+# modules above it.
 LAYERS = {
     "common": (
         "errors",

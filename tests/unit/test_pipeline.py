@@ -38,7 +38,7 @@ def test_an_unknown_or_missing_engine_is_refused(
 def test_lock_writes_the_lock_file_only_with_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without ``write``, a new lock is printed as a difference, or refused with --locked."""
+    """Without ``write``, print a new lock as a difference; with --locked, refuse the lock."""
     package = Package(Path("/c/zlib-1.2.13-h0_0.conda"), "linux-64", "ab" * 32, 5)
     monkeypatch.setattr(paths, "LOCKS", tmp_path)
     monkeypatch.setattr(Build, "build_packages", lambda _: [])

@@ -24,10 +24,10 @@ FILE = paths.ROOT / "tasks.py"
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     """Run ``./invoke`` with arguments in this process; return the exit code and the output."""
     program = tasks.Invoke("0", name="Invoke", binary="./invoke")
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as system_exit:
         program.run(["invoke", "--search-root", str(paths.ROOT), *arguments])
     streams = capsys.readouterr()
-    return int(ended.value.code or 0), streams.out + streams.err
+    return int(system_exit.value.code or 0), streams.out + streams.err
 
 
 def find_imports(file: Path) -> set[str]:
@@ -41,7 +41,7 @@ def find_imports(file: Path) -> set[str]:
 
 
 def test_tasks_py_needs_only_invoke_and_the_standard_library() -> None:
-    """``./invoke`` reads tasks.py with the host's Invoke, before the builder's tools exist."""
+    """The host's Invoke reads tasks.py before the builder's tools are installed."""
     allowed = {*sys.stdlib_module_names, "invoke", "builder"}
     files = {FILE}
     for file in (FILE, paths.ROOT / "builder" / "options.py"):
@@ -83,7 +83,7 @@ def test_shared_flags_become_options(
 def test_a_task_may_have_a_flag_named_like_an_option(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """--bundle of the task fetch is its output; the option --bundle is an input of other tasks."""
+    """The task fetch writes the file --bundle; other tasks read the file --bundle."""
     bundle, calls = tmp_path / "bundle.tar", list[tuple[str, Options, None, Path]]()
     monkeypatch.setattr(tasks, "_has_tools", lambda: True)
     monkeypatch.setattr(pipeline, "fetch_stack", lambda *arguments: calls.append(arguments))

@@ -1,4 +1,4 @@
-/* A library for LD_PRELOAD that overrides the vectorized variants of one amdlibm function by
+/* A library for LD_PRELOAD that replaces the vectorized variants of one amdlibm function with
    wrong variants. Each error is an error of AMD's AOCL-LibM 5.1. Some errors are small and occur
    for few arguments. -DWRONG=WRONG_acosf selects acosf. */
 #include <math.h>

@@ -7,7 +7,7 @@ SECONDS = {}
 
 @pytest.fixture
 def seconds_to_first_result():
-    """Map programs to seconds from the start of the process, with an empty compile directory."""
+    """Map programs to seconds from the start of the process, with an empty compiledir."""
     return SECONDS
 
 

@@ -1,4 +1,4 @@
-"""Run the programs of this folder on a Theano, and compare their results."""
+"""Run the programs of this folder, and compare their results."""
 
 import json
 import math
@@ -17,12 +17,12 @@ NAMES = tuple(
         if "def results()" in file.read_text(encoding="utf-8") and file != Path(__file__)
     )
 )
-# Relative, and absolute for small numbers: all programs compute in float64.
+# The relative and the absolute tolerance of results; all programs compute in float64.
 TOLERANCE = 1e-6
 
 
 def run(name, compiledir, *options, python=sys.executable):
-    """Run a program in a new process, with a compile directory.
+    """Run a program in a new process, with its base_compiledir.
 
     Raises:
         AssertionError: the program fails.

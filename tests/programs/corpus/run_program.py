@@ -1,7 +1,7 @@
 """Run a program; print its results, the seconds to the first result, and failures as JSON.
 
-``python run_program.py NAME`` runs on stock Theano's Python 3.9 too. Seconds count from the start
-of this script. With ``--old-names`` it adds the names that Theano 1.0.5 itself lacks.
+Usage: ``python run_program.py NAME``. The script also runs on stock Theano's Python 3.9. It counts
+seconds from its own start. With ``--old-names``, it adds a module that Theano 1.0.5 lacks.
 """
 
 import importlib
@@ -15,7 +15,7 @@ CONFORMANCE = Path(__file__).resolve().parents[3] / "conformance"
 
 
 def supply_old_names():
-    """Add theano.tensor.signal.downsample, as of Theano 0.8, where it is missing."""
+    """Add the module theano.tensor.signal.downsample of Theano 0.8."""
     from theano.tensor import signal
     from theano.tensor.signal import pool
 

@@ -1,4 +1,4 @@
-"""Test which lines of a failed build's log the excerpt contains."""
+"""Test the excerpt of a failed build's log."""
 
 from __future__ import annotations
 

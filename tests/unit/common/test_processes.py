@@ -12,7 +12,7 @@ from builder.common import processes
 from builder.common.errors import CommandFailed
 
 
-def fake_run(monkeypatch: pytest.MonkeyPatch, status: int, output: str) -> None:
+def replace_run(monkeypatch: pytest.MonkeyPatch, status: int, output: str) -> None:
     """Replace ``subprocess.run``: each command ends with this exit code and output."""
     monkeypatch.setattr(
         subprocess, "run", lambda argv, **_: subprocess.CompletedProcess(argv, status, output)
@@ -22,7 +22,7 @@ def fake_run(monkeypatch: pytest.MonkeyPatch, status: int, output: str) -> None:
 def test_the_error_of_a_failed_command_has_the_command_and_its_last_lines(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    fake_run(monkeypatch, 3, "first\n" * 50 + "the reason\n")
+    replace_run(monkeypatch, 3, "first\n" * 50 + "the reason\n")
     with pytest.raises(CommandFailed) as failure:
         processes.run(["make", Path("all")])
     assert "make all: exit status 3" in str(failure.value)
@@ -31,21 +31,21 @@ def test_the_error_of_a_failed_command_has_the_command_and_its_last_lines(
 
 
 def test_without_check_the_exit_status_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_run(monkeypatch, 3, "output")
+    replace_run(monkeypatch, 3, "output")
     assert processes.run(["make"], check=False) == processes.Finished(3, "output")
 
 
 def test_a_missing_command_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(*_: object, **__: object) -> None:
+    def raise_not_found(*_: object, **__: object) -> None:
         raise FileNotFoundError("no such file")
 
-    monkeypatch.setattr(subprocess, "run", missing)
+    monkeypatch.setattr(subprocess, "run", raise_not_found)
     with pytest.raises(CommandFailed, match="nothing-here: cannot be started"):
         processes.run(["nothing-here"])
 
 
 def test_the_cpu_seconds_of_a_session_are_measured() -> None:
-    # No session has the second number.
+    # No session has the ID 999,999,999.
     session = os.getsid(0)
     seconds = processes.measure_cpu_seconds([session, 999_999_999])
     assert seconds[session] > 0

@@ -75,8 +75,8 @@ def test_the_lock_file_has_hashes_and_no_path_of_the_host() -> None:
 def test_the_environment_file_names_the_metapackage_and_one_channel() -> None:
     text = envs.format_environment_yml(LOCK)
     assert "\ndependencies:\n  - theano-stack=1.0.5=0_openblas\n" in text
-    # The only channel is an address. conda would map a name to its own server, and conda 26.7 takes
-    # the entry nodefaults for a name.
+    # The only channel is an address. conda would map a name to its own server, and conda 26.7
+    # interprets the entry nodefaults as a name.
     assert "\nchannels:\n  - CHANNEL\ndependencies:" in text
 
 
@@ -192,7 +192,7 @@ def test_the_digest_depends_on_paths_modes_and_contents(tmp_path: Path) -> None:
     assert hash_tree(tmp_path / "b") == first
     assert hash_tree(tmp_path / "c", content="y") != first
     assert hash_tree(tmp_path / "d", mode=0o755) != first
-    # A file that belongs to no package does not change the digest.
+    # The digest ignores files that belong to no package.
     (tmp_path / "a" / "written-later").touch()
     assert envs.hash_environment(tmp_path / "a") == first
 

@@ -1,4 +1,4 @@
-"""Test the software bill of materials of four packages of the openblas stack."""
+"""Test the software bill of materials (SBOM) of the openblas stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test the labels of images, and that the Dockerfile fits the builder's constants."""
+"""Test the labels of images, and that the Dockerfile agrees with the builder's constants."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ def save_image(tmp_path: Path, *, built: str = "2026", blobs: str = "") -> Path:
 
     Args:
         built: the build time, which the configuration contains.
-        blobs: the directory of the image's files. Docker 20.10 uses the archive's root, Docker 25
-            ``blobs/sha256/``.
+        blobs: the directory of the image's files: the archive's root in Docker 20.10, and
+            ``blobs/sha256/`` in Docker 25.
     """
     config = {
         "os": "linux",

@@ -22,7 +22,7 @@ TIME = 1675767600
 
 
 @pytest.mark.parametrize(
-    ("file", "parsed"),
+    ("file", "expected"),
     [
         ("numpy-1.26.4.tar.gz", ("numpy", (1, 26, 4))),
         ("MarkupSafe-2.1.5.tar.gz", ("markupsafe", (2, 1, 5))),
@@ -38,9 +38,9 @@ TIME = 1675767600
     ],
 )
 def test_project_and_version_are_parsed_from_file_names(
-    file: str, parsed: tuple[str, tuple[int, ...]]
+    file: str, expected: tuple[str, tuple[int, ...]]
 ) -> None:
-    assert audit.parse(file) == parsed
+    assert audit.parse(file) == expected
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,10 @@ def test_only_a_final_release_of_the_same_series_is_newer(
 
 @pytest.fixture
 def indexes(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    """Return the fake answers by index ("debian", "pip"); an answer that is an exception is raised.
+    """Return the fake answers by index ("debian", "pip"). A test may change the answers.
 
-    A test may change the answers. The entry "asked" has the arguments of the last call of pip.
+    If an answer is an exception, the query raises it. The entry "pip_arguments" contains the
+    arguments of the last call of pip.
     """
     answers: dict[str, object] = {
         "debian": {
@@ -79,7 +80,7 @@ def indexes(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
         return answers[index]
 
     def ask_pip(*arguments: str) -> object:
-        answers["asked"] = arguments
+        answers["pip_arguments"] = arguments
         return answer("pip")
 
     monkeypatch.setattr(debian, "list_suites", lambda *_: answer("debian"))
@@ -98,7 +99,7 @@ def test_each_index_is_queried_for_its_own_files(indexes: dict[str, object]) -> 
         "numpy-1.26.4.tar.gz": "2024-02-06",
         "numpy-1.26.5.tar.gz": None,
     }
-    assert indexes["asked"] == ("list", "numpy")
+    assert indexes["pip_arguments"] == ("list", "numpy")
 
 
 @pytest.mark.parametrize(

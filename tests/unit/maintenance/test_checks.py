@@ -14,7 +14,7 @@ from builder.proof.own_tests import Run
 
 @pytest.fixture
 def actions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Replace builds and test suites; return their names in order. No stack is built before."""
+    """Replace builds and test suites; return their names in order. No stack is built yet."""
     commands: list[str] = []
     monkeypatch.setattr(envs, "read_installed_digest", lambda _: None)
     monkeypatch.setattr(checks, "build_stack", lambda stack, _: commands.append(f"build {stack}"))
@@ -65,11 +65,11 @@ def test_the_tests_of_a_built_cuda_stack_run(
 def test_lint_checks_theanos_c_files_in_all_directories(monkeypatch: pytest.MonkeyPatch) -> None:
     commands: dict[str, list[str]] = {}
 
-    def show(command: list[str], **_: Path) -> int:
+    def run(command: list[str], **_: Path) -> int:
         commands[Path(command[0]).name] = command[1:]
         return 0
 
-    monkeypatch.setattr(processes, "run_on_terminal", show)
+    monkeypatch.setattr(processes, "run_on_terminal", run)
     monkeypatch.setattr(history, "check_committed_locks", lambda: None)
     monkeypatch.setattr(patch_states, "check_statically", lambda: None)
     checks.run_lint()

@@ -1,4 +1,4 @@
-"""Test which states of Theano's patch series are checked, and the search for missing returns."""
+"""Test the selection of states of Theano's patch series, and the search for missing returns."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def other():
 
 
 def test_the_patches_of_the_port_come_first() -> None:
-    """Theano runs on the stack's Python only in states that contain the whole port."""
+    """Theano runs on the stack's Python only in states with all patches of the port."""
     names = patches.list_patches(patches.paths.RECIPES / patch_states.RECIPE)
     themes = [name.startswith(patch_states.PORT) for name in names]
     assert themes == sorted(themes, reverse=True)

@@ -41,7 +41,7 @@ def test_a_file_that_is_not_a_patch_is_an_error(tmp_path: Path) -> None:
 
 
 def test_theanos_patches_are_short_and_add_no_file() -> None:
-    """New code is in recipes/theano/src; a patch only ports Theano or calls that code."""
+    """New code is in recipes/theano/src; a patch only ports Theano or calls this code."""
     theano_patches = [patches.read_patch(THEANO, name) for name in patches.list_patches(THEANO)]
     assert [patch.name for patch in theano_patches if patch.count_lines("+") > 100] == []
     assert [patch.name for patch in theano_patches if "\nnew file mode" in patch.diff] == []

@@ -1,4 +1,4 @@
-"""Test the profile with which the compiler optimizes Python: its recording and its file."""
+"""Test the recording and the file of the execution profile (PGO) of the Python interpreter."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def test_programs_run_on_the_instrumented_interpreter(
 
 
 def test_a_profile_depends_on_the_counts_but_not_on_their_directory(tmp_path: Path) -> None:
-    written = []
+    contents = []
     for folder in ("first", "second/deeper"):
         write_counts(tmp_path / folder, "Python/ceval.gcda", "Objects/dictobject.gcda")
         file = tmp_path / "written.tar.xz"
         python_profile.write_profile(tmp_path / folder, file)
-        written.append(file.read_bytes())
-    assert written[0] == written[1]
+        contents.append(file.read_bytes())
+    assert contents[0] == contents[1]
 
 
 def test_without_counts_the_older_profile_is_kept(profile: Path, tmp_path: Path) -> None:

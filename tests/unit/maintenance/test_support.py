@@ -1,4 +1,4 @@
-"""Test the ends of upstream support that support.toml lists, and their warnings."""
+"""Test the end dates of upstream support in support.toml, and the warnings about them."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ def test_a_warning_begins_a_year_before_the_end(ends: date, state: str) -> None:
 
 
 def test_warnings_have_the_end_of_support_and_of_debians_fixes() -> None:
-    ended = Support("openssl", "3.0.20", date(2026, 9, 7), "", date(2028, 6, 30))
-    ends = Support("python", "3.11.2", date(2027, 10, 31), "")
-    assert support.format_warnings([ended, ends, Support("zlib", "1.2.13")], TODAY) == [
+    openssl = Support("openssl", "3.0.20", date(2026, 9, 7), "", date(2028, 6, 30))
+    python = Support("python", "3.11.2", date(2027, 10, 31), "")
+    assert support.format_warnings([openssl, python, Support("zlib", "1.2.13")], TODAY) == [
         "warning: upstream support has ended: openssl 3.0.20 (2026-09-07; Debian fixes it until"
         " 2028-06-30)",
         "warning: upstream support ends within a year: python 3.11.2 (2027-10-31)",
     ]
-    assert support.format_warnings([replace(ends, ends=date(2029, 1, 1))], TODAY) == []
+    assert support.format_warnings([replace(python, ends=date(2029, 1, 1))], TODAY) == []

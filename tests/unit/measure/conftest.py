@@ -1,4 +1,4 @@
-"""Replace the commit in measurements by an empty text, because unit tests cannot start git."""
+"""Replace the commit in measurements by an empty string, because unit tests cannot start git."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from builder.measure import provenance
 
 
 @pytest.fixture(autouse=True)
-def _no_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+def _replace_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provenance, "read_commit", lambda: "")

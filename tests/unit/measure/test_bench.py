@@ -1,4 +1,4 @@
-"""Test which environments `./invoke bench` measures, and the variables of their programs."""
+"""Test the selection of measured environments, and the variables of their programs."""
 
 from __future__ import annotations
 

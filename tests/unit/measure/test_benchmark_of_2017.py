@@ -32,8 +32,8 @@ def make_row(calls: float = 10.0, loss: float = 0.5) -> Row:
 
 def find_stack(blas: str, libm: str) -> str:
     """Return the name of the stack of 2017 with this BLAS and libm."""
-    named = map(stacks.load, benchmark_of_2017.list_old_stacks())
-    return next(stack.name for stack in named if (stack.blas, stack.libm) == (blas, libm))
+    loaded_stacks = map(stacks.load, benchmark_of_2017.list_old_stacks())
+    return next(stack.name for stack in loaded_stacks if (stack.blas, stack.libm) == (blas, libm))
 
 
 def test_each_measurement_of_2017_has_a_stack() -> None:

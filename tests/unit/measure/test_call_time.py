@@ -1,4 +1,4 @@
-"""Test the measured times of calls: the shortest of all rounds, the table and the means."""
+"""Test the times of calls: the shortest time of all rounds, the table and the means."""
 
 from __future__ import annotations
 

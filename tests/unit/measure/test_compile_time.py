@@ -32,8 +32,8 @@ def make_row(seconds: float = 1.0) -> Row:
 
 
 @pytest.fixture
-def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
-    """Replace measurements; return (graph, cache, environment) of each, in order."""
+def measurements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
+    """Replace measurements; return (graph, cache, environment) of each measurement."""
     calls: list[tuple[str, str, str]] = []
 
     def measure(environment: str, graph: str, cache: str) -> Row:
@@ -45,9 +45,9 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str,
     return calls
 
 
-def test_environments_alternate(measured: list[tuple[str, str, str]]) -> None:
+def test_environments_alternate(measurements: list[tuple[str, str, str]]) -> None:
     compile_time.measure(["stock", "openblas"], ["mlp"], quick=False)
-    assert measured == [
+    assert measurements == [
         ("mlp", "empty", "stock"),
         ("mlp", "empty", "openblas"),
         ("mlp", "warm", "stock"),
@@ -56,10 +56,10 @@ def test_environments_alternate(measured: list[tuple[str, str, str]]) -> None:
 
 
 def test_runs_alternate_and_their_medians_are_reported(
-    measured: list[tuple[str, str, str]],
+    measurements: list[tuple[str, str, str]],
 ) -> None:
     file = compile_time.measure(["openblas", "jax"], ["mlp"], quick=False, runs=3)
-    assert measured[:5] == [
+    assert measurements[:5] == [
         ("mlp", "empty", "openblas"),
         ("mlp", "empty", "jax"),
         ("mlp", "warm", "openblas"),
@@ -75,21 +75,21 @@ def test_runs_alternate_and_their_medians_are_reported(
 
 
 def test_quick_does_not_measure_stock_theano_on_slow_graphs(
-    measured: list[tuple[str, str, str]],
+    measurements: list[tuple[str, str, str]],
 ) -> None:
     compile_time.measure(["stock", "openblas"], ["ntm"], quick=True)
-    assert {name for _, _, name in measured} == {"openblas"}
+    assert {name for _, _, name in measurements} == {"openblas"}
 
 
 def test_a_graph_that_a_peer_cannot_run_is_omitted(
-    measured: list[tuple[str, str, str]],
+    measurements: list[tuple[str, str, str]],
 ) -> None:
     compile_time.measure(["pytensor"], ["conv", "mlp"], quick=False)
-    assert {graph for graph, _, _ in measured} == {"mlp"}
+    assert {graph for graph, _, _ in measurements} == {"mlp"}
 
 
 def test_only_stock_theano_may_fail(
-    measured: list[tuple[str, str, str]],
+    measurements: list[tuple[str, str, str]],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -108,7 +108,7 @@ def test_only_stock_theano_may_fail(
         compile_time.measure(["stock", "jax"], ["mlp"], quick=False)
 
 
-def test_a_measurement_replaces_only_its_own_row(measured: list[tuple[str, str, str]]) -> None:
+def test_a_measurement_replaces_only_its_own_row(measurements: list[tuple[str, str, str]]) -> None:
     file = compile_time.measure(["stock"], ["mlp"], quick=False)
     compile_time.measure(["openblas"], ["mlp", "conv"], quick=False)
     compile_time.measure(["openblas"], ["mlp"], quick=False)
@@ -118,14 +118,14 @@ def test_a_measurement_replaces_only_its_own_row(measured: list[tuple[str, str, 
     assert rows["conv"]["openblas"]["warm"] == make_row(6)
 
 
-def test_rows_of_another_machine_are_dropped(measured: list[tuple[str, str, str]]) -> None:
+def test_rows_of_another_machine_are_dropped(measurements: list[tuple[str, str, str]]) -> None:
     file = compile_time.measure(["stock"], ["mlp"], quick=False)
     report.write({**report.read(file), "machine": {"processor": "another", "cpus": 64}}, file)
     compile_time.measure(["openblas"], ["mlp"], quick=False)
     assert list(report.read(file)["rows"]["mlp"]) == ["openblas"]
 
 
-def test_the_picture_and_the_table_show_every_row(measured: list[tuple[str, str, str]]) -> None:
+def test_the_picture_and_the_table_show_every_row(measurements: list[tuple[str, str, str]]) -> None:
     file = compile_time.measure(["stock", "openblas"], ["mlp", "tiny"], quick=False)
     drawn = file.with_suffix(".svg").read_text("utf-8")
     assert drawn.count("cache</text>") == 8
@@ -133,7 +133,7 @@ def test_the_picture_and_the_table_show_every_row(measured: list[tuple[str, str,
     assert len(lines) == 8
     assert all(len(line) == len(head) for line in lines)
     assert lines[0][:5] == ["mlp", "empty", "stock", "1.8", "2.0"]
-    # All rows have the lowest bound of the graph, the bound of the first measurement.
+    # All rows show the lowest bound of the graph, which the first measurement has.
     assert [line[-2:] for line in lines[:4]] == [["1.00", "1.50"]] * 4
 
 
@@ -143,9 +143,11 @@ def test_an_unknown_graph_is_refused(graph: str) -> None:
         compile_time.measure(["stock"], [graph], quick=False)
 
 
-def test_graphs_of_other_sizes_come_last_in_the_table(measured: list[tuple[str, str, str]]) -> None:
+def test_graphs_of_other_sizes_come_last_in_the_table(
+    measurements: list[tuple[str, str, str]],
+) -> None:
     file = compile_time.measure(["stock", "jax"], ["mlp200", "mlp40", "tiny"], quick=False)
-    assert ("mlp200", "empty", "stock") not in measured
+    assert ("mlp200", "empty", "stock") not in measurements
     _, lines = compile_time.make_table(report.read(file)["rows"])
     assert [line[0] for line in lines] == ["tiny"] * 4 + ["mlp40"] * 2 + ["mlp200"] * 2
     assert compile_time.describe_graph("mlp200") == "200 dense layers"
@@ -178,7 +180,7 @@ def test_a_measurement_with_an_empty_cache_gets_a_new_home(
     ]
 
 
-def test_different_losses_are_an_error(measured: list[tuple[str, str, str]]) -> None:
+def test_different_losses_are_an_error(measurements: list[tuple[str, str, str]]) -> None:
     file = compile_time.measure(["stock", "jax"], ["mlp"], quick=False)
     document = report.read(file)
     assert not compile_time.find_disagreements(document["rows"])

@@ -13,16 +13,16 @@ from builder.measure import document_tables
 
 def test_documents_have_every_table_of_the_results() -> None:
     document_tables.check()
-    named = {
+    names = {
         name
         for file in document_tables.list_documents()
         for _, name, _ in document_tables.MARKED.findall(file.read_text(encoding="utf-8"))
     }
-    assert named == set(document_tables.TABLES)
+    assert names == set(document_tables.TABLES)
 
 
 def test_no_row_mixes_days() -> None:
-    """In this file, stock and openblas have different days, so each row has only one of them."""
+    """The results compile-epyc have stock and openblas on different days; a row shows only one."""
     _, *rows = document_tables.make_first_calls("compile-epyc", ("stock", "openblas"))
     assert all(row[3:].count(document_tables.MISSING) == 1 for row in rows)
 
@@ -38,9 +38,9 @@ def test_a_changed_number_fails_the_check_and_is_written_back(
         document_tables.check()
     assert document_tables.update() == [readme]
     document_tables.check()
-    written = readme.read_text(encoding="utf-8")
-    assert "| `openblas` | 7.9 | 5.5 |\n" in written
-    readme.write_text(written.replace("7.9", "8.1"), encoding="utf-8")
+    text = readme.read_text(encoding="utf-8")
+    assert "| `openblas` | 7.9 | 5.5 |\n" in text
+    readme.write_text(text.replace("7.9", "8.1"), encoding="utf-8")
     with pytest.raises(CommandFailed, match=r"README\.md"):
         document_tables.check()
 

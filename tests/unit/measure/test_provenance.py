@@ -23,9 +23,9 @@ def test_an_environment_is_described_by_the_builds_of_its_packages(
     for name, version, number in (("theano", "1.0.5", 26), ("zlib", "1.3.1", 0)):
         record = {"name": name, "version": version, "build_number": number}
         (packages / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
-    described = provenance.describe("openblas", 3)
-    assert described["packages"] == {"theano": "1.0.5 build 26"}
-    assert described["runs"] == 3
+    description = provenance.describe("openblas", 3)
+    assert description["packages"] == {"theano": "1.0.5 build 26"}
+    assert description["runs"] == 3
     assert provenance.describe("stock")["packages"] == {}
 
 

@@ -109,8 +109,8 @@ def test_every_requirement_is_pinned_and_hashed(name: str) -> None:
 def test_stock_has_an_interpreter_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     plans = {name: references._make_plan(name)[0] for name in references.INTERPRETERS}
     versions = {name: plan.recipes[-1].outputs[0].version for name, plan in plans.items()}
-    lines = {name: version.rpartition(".")[0] for name, version in versions.items()}
-    assert lines == {"stock": "3.9", "stock-programs": "3.9", "jax": "3.11", "pytensor": "3.11"}
-    # recipes/python/build.sh builds stock's Python too, so that a change of the script rebuilds it.
+    series = {name: version.rpartition(".")[0] for name, version in versions.items()}
+    assert series == {"stock": "3.9", "stock-programs": "3.9", "jax": "3.11", "pytensor": "3.11"}
+    # recipes/python/build.sh also builds stock's Python, so a change of the script must rebuild it.
     script = paths.RECIPES / "python" / "build.sh"
     assert script in plans["stock"].recipes[-1].project_paths

@@ -1,4 +1,4 @@
-"""Test which requirements of binaries a package must not have, and its dependency on glibc."""
+"""Test the checks of a package's binaries, and the package's glibc dependency."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEW = {"libc.so.6": {"GLIBC_2.34": ["dlopen", "dlsym", "dlclose", "dlerror"]}}
 
 
 def find_violations(image: bytes, file: str = "lib/x.so", *libraries: str) -> list[str]:
-    """Return the violations of a package with one binary, whose dependencies have ``libraries``."""
+    """Return the violations of a package with one binary and dependencies with ``libraries``."""
     return list(
         binaries.find_violations({file: elf.read_requirements(image)}, OLDEST_GLIBC, libraries)
     )

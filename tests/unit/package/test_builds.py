@@ -24,7 +24,7 @@ requirements: {{host: [{host}]}}
 
 
 class Engine:
-    """A fake engine and its processes, which end at once.
+    """A fake engine, and a fake process of the engine, which ends at once.
 
     Attributes:
         outcome: a function that writes the packages into a recipe's work directory, and returns the
@@ -218,9 +218,11 @@ def test_the_critical_path_depends_on_the_remaining_work(
     monkeypatch.setattr(builds.processes, "lower_priority", lambda *change: changes.append(change))
     monkeypatch.setattr(builds, "UPDATE_INTERVAL", 0.0)
     seconds = {"long": 100.0, "many": 90.0}
-    for used in 0.0, 50.0:
+    for cpu_seconds in 0.0, 50.0:
         monkeypatch.setattr(
-            builds.processes, "measure_cpu_seconds", lambda _, used=used: {1: used, 2: 0.0}
+            builds.processes,
+            "measure_cpu_seconds",
+            lambda _, cpu_seconds=cpu_seconds: {1: cpu_seconds, 2: 0.0},
         )
         scheduler._update(seconds)
     assert changes == [(2, builds.BACKGROUND_NICENESS), (1, builds.BACKGROUND_NICENESS), (2, 0)]

@@ -1,4 +1,4 @@
-"""Test which changes change the cache keys of recipes, and the search for cache entries."""
+"""Test the cache keys of recipes, and the search for cache entries."""
 
 from __future__ import annotations
 
@@ -92,10 +92,10 @@ def test_stored_packages_are_found_by_their_cache_key(tmp_path: Path) -> None:
 def test_an_incomplete_cache_entry_is_not_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(*_: object, **__: object) -> str:
+    def interrupt(*_: object, **__: object) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(json, "dumps", killed)
+    monkeypatch.setattr(json, "dumps", interrupt)
     with pytest.raises(KeyboardInterrupt):
         package_cache.store_packages(write_engine_output(tmp_path / "out"), "k" * 32)
     assert package_cache.find_cached("k" * 32) is None

@@ -1,4 +1,4 @@
-"""Test the comparison of two builds, and which recipes `./invoke rebuild` selects."""
+"""Test the comparison of two builds, and the selection of recipes."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def build(content: bytes, key: str, cache: Path) -> None:
 
 @pytest.fixture
 def second_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Replace the second build; return its outcome, and later its observations, by name.
+    """Replace the second build; return a dictionary of its outcome and its inputs.
 
-    A test may set the package's ``content`` and the exit code ``status``. The fake build adds its
-    command, environment and directory (``argv``, ``env``, ``cwd``), the files that it got
-    (``files``, ``copied``), and the cache entries that it got (``seeded``).
+    A test may set the outcome: the package's ``content`` and the exit code ``status``. The fake
+    build adds its inputs: the command, environment and directory (``argv``, ``env``, ``cwd``), the
+    files (``files``, ``copied``), and the cache entries (``seeded``).
     """
     record: dict[str, Any] = {"status": 0, "content": b"x"}
 
-    def show(argv: list[str], *, env: dict[str, str], cwd: Path) -> int:
+    def run_second_build(argv: list[str], *, env: dict[str, str], cwd: Path) -> int:
         record.update(argv=argv, env=env, cwd=cwd)
         record["files"] = {
             file: file.read_bytes() for file in cwd.parent.iterdir() if file.is_file()
@@ -51,15 +51,15 @@ def second_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, A
         monkeypatch.setenv("THEANO_FAST_CACHE", str(tmp_path / "cache"))
         return int(record["status"])
 
-    def members(package: Path) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
+    def read_members(package: Path) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
         yield tarfile.TarInfo("lib/same"), b""
         yield tarfile.TarInfo("lib/x"), package.read_bytes()
 
     (tmp_path / "checkout" / "builder").mkdir(parents=True)
     monkeypatch.setattr(paths, "ROOT", tmp_path / "checkout")
-    monkeypatch.setattr(rebuilds, "run_on_terminal", show)
+    monkeypatch.setattr(rebuilds, "run_on_terminal", run_second_build)
     monkeypatch.setattr(rebuilds, "run", lambda argv, **_: Finished("setpriv" in argv, ""))
-    monkeypatch.setattr(canonical, "read_members", members)
+    monkeypatch.setattr(canonical, "read_members", read_members)
     for key in PLAN.keys.values():
         build(b"x", key, paths.package_cache())
     return record
@@ -106,7 +106,10 @@ def test_a_condition_that_the_host_cannot_change_is_reported(
     rebuilds.rebuild(PLAN, "openblas", [B], tmp_path / "reports")
     assert "setpriv" not in second_build["argv"]
     assert "umask 077" in " ".join(second_build["argv"])
-    assert "not changed, because this host does not permit it: user" in capsys.readouterr().out
+    assert (
+        "the second build has the same user: this host does not permit a change"
+        in capsys.readouterr().out
+    )
 
 
 def test_a_file_that_differs_is_named(second_build: dict[str, Any], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Test the results and errors of the solver's subprocess, which is fake."""
+"""Test the results and errors of the solver; the subprocess is fake."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_an_unknown_suite_lists_all_suites() -> None:
 
 
 def select_parts(suite: str, shard: str) -> list[tuple[str, str, slice]]:
-    """Return the configuration, the file and the slice of its tests for each part of TABLE."""
+    """Return (configuration, file, slice of the file's tests) for each part of TABLE."""
     parts = conformance.make_parts(TABLE, ["a", "b"], conformance.make_selection(suite, shard))
     return [(part.configuration, part.file, slice(part.first, None, part.step)) for part in parts]
 

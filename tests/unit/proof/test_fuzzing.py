@@ -382,7 +382,7 @@ def make_workers(stack: Any, oracle: Any, stock: Any = None) -> Workers:
 
 
 def answer_wrongly_for_exp(question: dict[str, Any]) -> dict[str, Any]:
-    """Answer like a Theano that computes exp wrongly when it optimizes: 1 instead of 0."""
+    """Answer like a Theano whose optimized exp is wrong: 1 instead of 0."""
     optimized = "unoptimized" not in question["function"] and "None)" not in question["function"]
     return make_answer(["int64", [], [1 if "T.exp" in question["graph"] and optimized else 0]])
 

@@ -74,9 +74,9 @@ def test_the_plugin_does_not_change_the_outcome_of_other_tests(
     next(call)
     monkeypatch.setattr(LOGGER, "disabled", True)
     log_a_failure("local")
-    with pytest.raises(StopIteration) as ended:
+    with pytest.raises(StopIteration) as stop:
         call.send("result")
-    assert ended.value.value == "result"
+    assert stop.value.value == "result"
     call = pytest_runtest_call(None)
     next(call)
     with pytest.raises(ZeroDivisionError):

@@ -47,7 +47,7 @@ def test_the_error_names_a_missing_library_and_its_package(
 
 
 class Device:
-    """A fake OpenCL device; programs on it end with the exit codes ``statuses``, one by one."""
+    """A fake OpenCL device on which each program ends with the next exit code of ``statuses``."""
 
     def __init__(self, *statuses: int) -> None:
         self.statuses = list(statuses)

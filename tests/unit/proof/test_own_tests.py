@@ -20,9 +20,9 @@ UNITS = Suite("tests/unit", 70)
 PATCHES = Suite("tests/patches", 120, "openblas", "a stack")
 INTEGRATION = Suite("tests/integration", 90, concurrent=True)
 Event = dict[str, object]
-# The type of the fixture pytest_does: it returns the commands of the fake pytest processes.
-Does = Callable[..., list[list[str]]]
-Shown = pytest.CaptureFixture[str]
+# The type of the fixture set_pytest, a function that returns the commands of the fake processes.
+SetPytest = Callable[..., list[list[str]]]
+Capture = pytest.CaptureFixture[str]
 
 
 def make_end_event(test: str, outcome: str = "passed", reason: str = "") -> Event:
@@ -56,11 +56,11 @@ def isolate_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def pytest_does(monkeypatch: pytest.MonkeyPatch) -> Does:
+def set_pytest(monkeypatch: pytest.MonkeyPatch) -> SetPytest:
     """Return a function that sets the behaviour of the next pytest processes.
 
-    Its arguments are the events that each process writes, its exit code, its output, and the number
-    of polls before its end. It returns the list of the processes' commands.
+    The arguments are the events, the exit code and the output of each process, and the number of
+    polls before the process ends. The function returns the list of the processes' commands.
     """
 
     def set_behaviour(
@@ -84,9 +84,9 @@ def pytest_does(monkeypatch: pytest.MonkeyPatch) -> Does:
 
 
 def test_the_plan_has_the_times_of_the_last_run_or_estimates(
-    pytest_does: Does, capsys: Shown
+    set_pytest: SetPytest, capsys: Capture
 ) -> None:
-    pytest_does(make_end_event("a"))
+    set_pytest(make_end_event("a"))
     absent = Suite("tests/cuda", 60, "cuda", absent="build it")
     with Run([UNITS, PATCHES, absent], "") as tests:
         plan = capsys.readouterr().out.splitlines()
@@ -106,9 +106,9 @@ def test_the_plan_has_the_times_of_the_last_run_or_estimates(
 
 
 def test_the_time_of_selected_tests_does_not_replace_the_estimate(
-    pytest_does: Does, capsys: Shown
+    set_pytest: SetPytest, capsys: Capture
 ) -> None:
-    pytest_does(make_end_event("a"))
+    set_pytest(make_end_event("a"))
     with Run([UNITS], "scan") as tests:
         tests.run(UNITS)
     Run([UNITS], "")
@@ -121,10 +121,10 @@ def test_the_time_of_selected_tests_does_not_replace_the_estimate(
     [(0, "", True), (5, "", False), (5, "scan", True), (1, "scan", False), (-9, "scan", False)],
 )
 def test_a_suite_may_be_empty_only_with_a_selection(
-    status: int, select: str, passes: bool, pytest_does: Does
+    status: int, select: str, passes: bool, set_pytest: SetPytest
 ) -> None:
     """pytest's exit code 5 (no tests) is an error only without a selection."""
-    commands = pytest_does(status=status)
+    commands = set_pytest(status=status)
 
     def run() -> None:
         with Run([UNITS], select) as tests:
@@ -138,7 +138,9 @@ def test_a_suite_may_be_empty_only_with_a_selection(
     assert (commands[0][-2:] == ["-k", select]) == bool(select)
 
 
-def test_the_summary_lists_skip_reasons_and_failures(pytest_does: Does, capsys: Shown) -> None:
+def test_the_summary_lists_skip_reasons_and_failures(
+    set_pytest: SetPytest, capsys: Capture
+) -> None:
     skipped = make_end_event("s", "skipped", "Skipped: no daemon\n  -> start it")
     failed = make_end_event("tests/test_a.py::test_b[c d]", "failed", "AssertionError")
     message = r"^failed: tests/patches in openblas \(1\)$"
@@ -146,9 +148,9 @@ def test_the_summary_lists_skip_reasons_and_failures(pytest_does: Does, capsys: 
         pytest.raises(CommandFailed, match=message),
         Run([UNITS, PATCHES], "") as tests,
     ):
-        pytest_does(make_end_event("a"), skipped, output="..")
+        set_pytest(make_end_event("a"), skipped, output="..")
         tests.run(UNITS)
-        pytest_does(make_end_event("b"), skipped, failed, status=1)
+        set_pytest(make_end_event("b"), skipped, failed, status=1)
         tests.run(PATCHES)
         capsys.readouterr()
     _, *lines = capsys.readouterr().out.splitlines()
@@ -166,23 +168,23 @@ def test_the_summary_lists_skip_reasons_and_failures(pytest_does: Does, capsys: 
 
 @pytest.mark.parametrize("heading", ["=== FAILURES ===", "\x1b[33m== warnings summary ==\x1b[0m"])
 def test_only_failures_and_warnings_of_pytest_are_printed(
-    heading: str, pytest_does: Does, capsys: Shown
+    heading: str, set_pytest: SetPytest, capsys: Capture
 ) -> None:
-    pytest_does(output=f"....\n{heading}\ntext")
+    set_pytest(output=f"....\n{heading}\ntext")
     tests = Run([UNITS], "")
     capsys.readouterr()
     tests.run(UNITS)
     assert capsys.readouterr().out.splitlines()[:2] == [heading, "text"]
-    pytest_does(output="....\n")
+    set_pytest(output="....\n")
     tests.run(UNITS)
     assert capsys.readouterr().out == "tests/unit: 0 passed, 0 failed, 0 skipped, 0:00\n"
 
 
 def test_the_running_test_of_a_crashed_pytest_is_a_failure(
-    pytest_does: Does, capsys: Shown
+    set_pytest: SetPytest, capsys: Capture
 ) -> None:
     events = [{"collected": ["a", "b"]}, {"started": "a"}, make_end_event("a"), {"started": "b"}]
-    pytest_does(*events, status=-11, output=".Fatal Python error")
+    set_pytest(*events, status=-11, output=".Fatal Python error")
     with pytest.raises(CommandFailed), Run([UNITS], "") as tests:
         tests.run(UNITS)
     lines = capsys.readouterr().out.splitlines()
@@ -192,7 +194,7 @@ def test_the_running_test_of_a_crashed_pytest_is_a_failure(
 
 
 def test_pytest_gets_sigint_and_its_results_are_counted(
-    pytest_does: Does, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+    set_pytest: SetPytest, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     sent = []
 
@@ -202,7 +204,7 @@ def test_pytest_gets_sigint_and_its_results_are_counted(
 
     monkeypatch.setattr(own_tests.time, "sleep", interrupt)
     monkeypatch.setattr(own_tests.os, "killpg", lambda *signalled: sent.append(signalled))
-    pytest_does(make_end_event("a"), make_end_event("b", "failed"), polls=3, status=2)
+    set_pytest(make_end_event("a"), make_end_event("b", "failed"), polls=3, status=2)
     with pytest.raises(KeyboardInterrupt), Run([UNITS, PATCHES], "") as tests:
         tests.run(UNITS)
     assert sent == [(Process.pid, signal.SIGINT)]
@@ -225,16 +227,16 @@ LINE = "1/2 tests/unit: 2 of 3 tests, 1 failed, about 3 min left"
 
 
 def test_on_a_terminal_the_progress_line_is_removed(
-    pytest_does: Does, monkeypatch: pytest.MonkeyPatch
+    set_pytest: SetPytest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, color_system="standard", width=40)
     monkeypatch.setattr(progress, "console", console)
-    commands = pytest_does(*UNDER_WAY, polls=2)
+    commands = set_pytest(*UNDER_WAY, polls=2)
     Run([UNITS, PATCHES], "").run(UNITS)
-    shown = screen.getvalue()
-    assert LINE[:39] + "…" in shown
-    assert "\x1b[2K" in shown
+    output = screen.getvalue()
+    assert LINE[:39] + "…" in output
+    assert "\x1b[2K" in output
     assert "--color=yes" in commands[0]
 
 
@@ -242,18 +244,18 @@ def test_on_a_terminal_the_progress_line_is_removed(
 def test_without_a_terminal_progress_lines_are_printed(
     pace: int,
     lines: list[str],
-    pytest_does: Does,
+    set_pytest: SetPytest,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: Shown,
+    capsys: Capture,
 ) -> None:
     monkeypatch.setattr(own_tests, "LINE_INTERVAL", pace)
-    commands = pytest_does(*UNDER_WAY, polls=2)
+    commands = set_pytest(*UNDER_WAY, polls=2)
     tests = Run([UNITS, PATCHES], "")
     capsys.readouterr()
     tests.run(UNITS)
-    shown = capsys.readouterr().out
-    assert shown.splitlines()[:-1] == lines
-    assert "\x1b" not in shown
+    output = capsys.readouterr().out
+    assert output.splitlines()[:-1] == lines
+    assert "\x1b" not in output
     assert "--color=no" in commands[0]
 
 
@@ -262,9 +264,9 @@ def test_without_a_terminal_progress_lines_are_printed(
     [(0, 0, "3 min"), (1, 60, "2 min"), (1, 80, "5 min"), (3, 9, "2 min")],
 )
 def test_the_time_left_follows_the_estimate_or_the_measured_pace(
-    done: int, elapsed: int, remaining: str, pytest_does: Does
+    done: int, elapsed: int, remaining: str, set_pytest: SetPytest
 ) -> None:
-    pytest_does({"collected": ["a", "b", "c"]}, *map(make_end_event, "abc"[:done]))
+    set_pytest({"collected": ["a", "b", "c"]}, *map(make_end_event, "abc"[:done]))
     tests = Run([UNITS, PATCHES], "")
     tests.run(UNITS)
     assert tests._format_line([UNITS], elapsed).endswith(
@@ -273,10 +275,10 @@ def test_the_time_left_follows_the_estimate_or_the_measured_pace(
 
 
 def test_the_time_of_concurrent_suites_is_not_added(
-    pytest_does: Does, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+    set_pytest: SetPytest, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setattr(own_tests, "LINE_INTERVAL", 0)
-    commands = pytest_does({"collected": ["a", "b"]}, make_end_event("a"), polls=1)
+    commands = set_pytest({"collected": ["a", "b"]}, make_end_event("a"), polls=1)
     with Run([UNITS, PATCHES, INTEGRATION], "") as tests:
         assert tests.groups == [[UNITS], [PATCHES, INTEGRATION]]
         assert "about 3 min in all" in capsys.readouterr().out
@@ -291,9 +293,9 @@ def test_the_time_of_concurrent_suites_is_not_added(
 
 
 def test_an_incomplete_line_of_events_is_read_again_later(
-    pytest_does: Does, monkeypatch: pytest.MonkeyPatch
+    set_pytest: SetPytest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest_does(make_end_event("a"), polls=1)
+    set_pytest(make_end_event("a"), polls=1)
     read = own_tests.pytest_events.read_events
     monkeypatch.setattr(own_tests.pytest_events, "read_events", lambda *_: json.loads('{"coll'))
     monkeypatch.setattr(

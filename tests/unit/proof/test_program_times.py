@@ -21,18 +21,19 @@ KERAS_PACKAGES = {*program_times.PROGRAM_PACKAGES["keras"], "Keras-2.3.1.dist-in
 
 @pytest.fixture
 def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Make each pytest run report this outcome of one test; a test may change the outcome.
+    """Replace pytest runs; return the outcome that each run reports for its one test.
 
-    Also create the environment openblas+keras with empty packages.
+    A test may change the outcome. The fixture also creates the environment openblas+keras with
+    empty packages.
     """
     monkeypatch.setattr(paths, "BENCHES", tmp_path / "bench")
     monkeypatch.setattr(program_times.linked_packages, "link_packages", lambda *_: None)
-    ended: dict[str, Any] = {"outcome": "passed", "seconds": 2.0, "reason": ""}
+    reported: dict[str, Any] = {"outcome": "passed", "seconds": 2.0, "reason": ""}
 
     def run(self: Run, parts: list[Any]) -> None:
         (part,) = parts
         test = f"{part.file}::test_a"
-        lines = [{"collected": [test]}, {"id": test, **ended}]
+        lines = [{"collected": [test]}, {"id": test, **reported}]
         file = program_times.pytest_events.event_file(self.directory, part)
         file.parent.mkdir(parents=True)
         file.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -41,7 +42,7 @@ def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     site = tmp_path / "openblas+keras" / "lib" / "python3.11" / "site-packages"
     for name in (*KERAS_PACKAGES, "numpy", "numpy-1.26.4.dist-info"):
         (site / name).mkdir(parents=True)
-    return ended
+    return reported
 
 
 def test_stock_theano_runs_the_stacks_copy_of_a_program(

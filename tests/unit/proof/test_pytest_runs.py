@@ -44,10 +44,11 @@ class Process:
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
-    """Return a function that runs PART.
+    """Return a function that runs PART with fake pytest processes.
 
-    Each argument stands for one pytest process: it writes to the given file of events. The function
-    checks that all processes started, and returns their environment variables.
+    Each argument is a function that replaces one process: it gets the path of the file of events.
+    The returned function checks that all processes started, and returns their environment
+    variables.
     """
 
     def run_part(*processes: Pytest) -> list[dict[str, str]]:
@@ -69,10 +70,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
 
 
 def test_a_part_whose_tests_have_outcomes_is_not_run_again(run: Start, tmp_path: Path) -> None:
-    def pytest_process(events: Path) -> None:
+    def write_events(events: Path) -> None:
         write(events, {"collected": TESTS}, make_event(TESTS[0]), make_event(TESTS[2]))
 
-    [environ] = run(pytest_process)
+    [environ] = run(write_events)
     assert environ["LANG"] == "C"
     assert environ["THEANO_FLAGS"].endswith(",mode=DebugMode")
     assert pytest_events.read_events(tmp_path, PART).complete
@@ -83,14 +84,14 @@ def test_a_part_whose_tests_have_outcomes_is_not_run_again(run: Start, tmp_path:
 
 
 def test_python_2_runs_tests_with_nose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def nose(command: list[object], **_: object) -> Process:
+    def start_nose(command: list[object], **_: object) -> Process:
         assert command[1:4] == [pytest_runs.NOSE, Path("/site"), PART.file]
         events = Path(str(command[command.index("--events") + 1]))
         # nose knows the list of tests only at the end.
         write(events, make_event(TESTS[0]), make_event(TESTS[2]), {"collected": TESTS})
         return Process()
 
-    monkeypatch.setattr(pytest_runs.processes, "start", nose)
+    monkeypatch.setattr(pytest_runs.processes, "start", start_nose)
     interpreter = Interpreter(Path("/python"), Path("/site"), ())
     pytest_runs.Run(interpreter, tmp_path, {}, 1, pytest_runs.THEANO_OF_2017).run([PART])
     assert pytest_events.read_events(tmp_path, PART).complete

@@ -12,7 +12,7 @@ MKL = blas.Blas("mkl", "lib")
 
 @pytest.fixture
 def mkl_state(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """Replace MKL; return its state: the number of threads that was set, and of physical cores."""
+    """Replace MKL; return its state: the set number of threads, and the number of cores."""
     state = {"threads": 3, "cores": 4}
     monkeypatch.setattr(blas, "read_version", lambda _: "Math Kernel Library")
     monkeypatch.setattr(blas, "count_threads", lambda _: min(state["threads"], state["cores"]))

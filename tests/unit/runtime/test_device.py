@@ -12,7 +12,7 @@ CONV2D = T.nnet.conv2d
 
 @pytest.fixture(autouse=True)
 def isolate():
-    """Replace the fixture of tests/unit/conftest.py: these tests start Theano's compiler."""
+    """Replace the fixture of tests/unit/conftest.py, because these tests start a compiler."""
 
 
 @pytest.mark.parametrize("wrong", [1.5, np.nan])
@@ -20,10 +20,10 @@ def test_the_largest_error_is_reported(wrong):
     expected = np.array([[1.0, 2.0], [100.0, 4.0]])
     allowed = expected / 100
     assert device.compare("product", expected + allowed / 2, expected, allowed) == []
-    got = expected + np.array([[0, wrong], [1.5, 0]])
-    (message,) = device.compare("product", got, expected, allowed)
+    actual = expected + np.array([[0, wrong], [1.5, 0]])
+    (message,) = device.compare("product", actual, expected, allowed)
     assert message == f"product: the error is {wrong:.2g}, allowed is 0.02"
-    assert device.compare("product", got, expected, 0.02) != []
+    assert device.compare("product", actual, expected, 0.02) != []
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
@@ -37,15 +37,15 @@ def test_a_wrong_convolution_is_named(dtype, monkeypatch):
         y = CONV2D(T.cast(x, "float32"), T.cast(w, "float32"), **options)
         return T.cast(y * np.float32(factor), dtype) if x.dtype == dtype else T.cast(y, x.dtype)
 
-    def errors():
+    def find_errors():
         failures, _ = device.check_convolutions()
         return [message.split(":")[0] for message in failures if "is not used" not in message]
 
     monkeypatch.setattr(T.nnet, "conv2d", conv2d)
-    assert errors() == []
+    assert find_errors() == []
     factor = 1.02
     kinds = ("conv2d", "its gradient of the inputs", "its gradient of the weights")
-    assert errors() == [f"{kind} in {dtype}" for kind in kinds]
+    assert find_errors() == [f"{kind} in {dtype}" for kind in kinds]
 
 
 class Context:

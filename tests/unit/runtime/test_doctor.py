@@ -41,10 +41,10 @@ HOST = {"cpus": 4, "cpus_usable": 2, "thread_variables": {"OMP_NUM_THREADS": "2"
 
 
 @pytest.fixture
-def examined(monkeypatch):
+def examine_flags(monkeypatch):
     """Return a function that diagnoses a user's flags with fake probes.
 
-    In the probes, Theano does not start with a flag in ``broken``.
+    In the probes, Theano does not start if a flag is in ``broken``.
     """
 
     def examine(users, broken=(), measure=False):
@@ -68,21 +68,21 @@ def examined(monkeypatch):
     return examine
 
 
-def test_flags_with_the_stacks_values_are_no_findings(examined):
-    diagnosis = examined({"floatX": "float64", "openmp": "False"})
+def test_flags_with_the_stacks_values_are_no_findings(examine_flags):
+    diagnosis = examine_flags({"floatX": "float64", "openmp": "False"})
     assert diagnosis["findings"] == []
     assert doctor.is_healthy(diagnosis)
     assert doctor.render(diagnosis).splitlines()[-1] == "nothing disables a part of the stack"
 
 
-def test_a_flag_that_disables_nothing_is_listed_but_not_a_problem(examined):
-    diagnosis = examined({"floatX": "float32"})
+def test_a_flag_that_disables_nothing_is_listed_but_not_a_problem(examine_flags):
+    diagnosis = examine_flags({"floatX": "float32"})
     assert doctor.is_healthy(diagnosis)
     assert "- floatX=float32 in THEANO_FLAGS, the stack's is float64" in doctor.render(diagnosis)
 
 
-def test_a_flag_that_disables_blas_is_listed_with_its_cost_and_fix(examined):
-    diagnosis = examined({"blas.ldflags": ""}, measure=True)
+def test_a_flag_that_disables_blas_is_listed_with_its_cost_and_fix(examine_flags):
+    diagnosis = examine_flags({"blas.ldflags": ""}, measure=True)
     assert not doctor.is_healthy(diagnosis)
     lines = doctor.render(diagnosis).splitlines()
     assert lines[0] == "! blas.ldflags= in THEANO_FLAGS, the stack's is -lopenblas"
@@ -91,22 +91,22 @@ def test_a_flag_that_disables_blas_is_listed_with_its_cost_and_fix(examined):
     assert lines[-1] == "1 to fix"
 
 
-def test_a_flag_with_which_theano_does_not_start_hides_no_other_finding(examined):
-    diagnosis = examined({"device": "gpu", "floatX": "float32", "cxx": "x"}, ("device", "cxx"))
+def test_a_flag_with_which_theano_does_not_start_hides_no_other_finding(examine_flags):
+    diagnosis = examine_flags({"device": "gpu", "floatX": "float32", "cxx": "x"}, ("device", "cxx"))
     verdicts = {finding["setting"]["flag"]: finding["verdict"] for finding in diagnosis["findings"]}
     assert list(verdicts) == ["device", "floatX", "cxx"]
     assert verdicts["device"]["effect"] == "from before Theano 1.0: ValueError: device"
     assert verdicts["cxx"]["effect"] == "Theano does not start: ValueError: cxx"
 
 
-def test_findings_have_the_documented_keys(examined):
-    (finding,) = examined({"floatX": "float32"})["findings"]
+def test_findings_have_the_documented_keys(examine_flags):
+    (finding,) = examine_flags({"floatX": "float32"})["findings"]
     assert set(finding) == {"setting", "stacks", "verdict", "costs"}
-    assert finding["setting"] == {"flag": "floatX", "value": "float32", "place": "THEANO_FLAGS"}
-    assert set(finding["verdict"]) == {"undoes", "effect", "mend"}
+    assert finding["setting"] == {"flag": "floatX", "value": "float32", "origin": "THEANO_FLAGS"}
+    assert set(finding["verdict"]) == {"disables_part", "effect", "fix"}
 
 
-def test_a_theano_that_does_not_start_is_reported(examined):
+def test_a_theano_that_does_not_start_is_reported(examine_flags):
     diagnosis = {"error": "ImportError: no numpy"}
     assert not doctor.is_healthy(diagnosis)
     assert doctor.render(diagnosis) == "Theano does not start: ImportError: no numpy"
@@ -128,30 +128,30 @@ def test_a_theano_that_does_not_start_is_reported(examined):
 )
 def test_flags_that_disable_a_part_of_the_stack(flag, value, effect):
     verdict = doctor.judge(Setting(flag, value, "~/.theanorc:1"), STACK_FLAGS, "")
-    assert verdict.undoes
+    assert verdict.disables_part
     assert verdict.effect.startswith(effect)
-    assert verdict.mend
+    assert verdict.fix
 
 
 def test_compiler_flags_of_a_preset_disable_nothing():
     verdict = doctor.judge(Setting("gcc.cxxflags", rc.FAST_CXXFLAGS, "x"), STACK_FLAGS, "")
-    assert not verdict.undoes
+    assert not verdict.disables_part
     assert "g++ compiles all modules" in verdict.effect
 
 
 def test_the_fix_of_old_gpu_flags_depends_on_the_stacks_device():
     old = Setting("device", "gpu0", "~/.theanorc:1")
-    assert "remove it from ~/.theanorc:1" in doctor.judge(old, STACK_FLAGS, "").mend
+    assert "remove it from ~/.theanorc:1" in doctor.judge(old, STACK_FLAGS, "").fix
     on_gpu = {**STACK_FLAGS, "device": "cuda"}
-    assert doctor.judge(old, on_gpu, "").mend == "device=gpu0 is now device=cuda0"
+    assert doctor.judge(old, on_gpu, "").fix == "device=gpu0 is now device=cuda0"
 
 
-def test_missing_names_are_listed_with_their_replacement(examined, monkeypatch):
+def test_missing_names_are_listed_with_their_replacement(examine_flags, monkeypatch):
     missing = (
         doctor.imports.Missing("sklearn.lda", "a.py:3", 2, "write B", required=True),
         doctor.imports.Missing("numpy.bool", "a.py:4", 1, "write bool", required=False),
     )
-    diagnosis = {**examined({}), "gone": [name.to_json() for name in missing]}
+    diagnosis = {**examine_flags({}), "missing": [name.to_json() for name in missing]}
     assert not doctor.is_healthy(diagnosis)
     lines = doctor.render(diagnosis).splitlines()
     assert lines[:2] == ["! sklearn.lda is missing here: a.py:3 and 1 more", "    fix: write B"]

@@ -1,4 +1,4 @@
-"""Test the samples, exact results and errors with which amdlibm is checked."""
+"""Test the samples, exact results and errors in the check of amdlibm."""
 
 import re
 from pathlib import Path
@@ -69,7 +69,7 @@ def test_results_of_special_arguments_follow_the_c_standard():
 
 
 def test_an_error_is_the_distance_in_units_in_the_last_place():
-    """A rounded result errs by at most 0.5 ulp, the second float above it by 1.5 to 2.5 ulp."""
+    """A rounded result errs by at most 0.5 ulp; the second float above errs by 1.5 to 2.5 ulp."""
     function, values = FUNCTIONS["exp"], np.linspace(-3, 3, 50).astype("float32")
     exact = libm.compute_exact(function, [values])
     rounded = exact.astype("float32")
@@ -80,7 +80,7 @@ def test_an_error_is_the_distance_in_units_in_the_last_place():
 
 
 @pytest.mark.parametrize(
-    ("got", "right", "error"),
+    ("result", "exact", "error"),
     [
         (np.nan, 1, np.inf),
         (np.nan, np.nan, 0),
@@ -92,11 +92,11 @@ def test_an_error_is_the_distance_in_units_in_the_last_place():
         (0.0, -0.0, np.inf),
         (-0.0, -0.0, 0),
         (-709.09, -np.inf, np.inf),
-        # The unit of errors of subnormal results is the least subnormal number, 1.4e-45.
+        # The errors of subnormal results are in units of the smallest subnormal number, 1.4e-45.
         (0.0, 6e-45, 4.28),
         (3e-45, 1.4e-45, 1),
     ],
 )
-def test_a_wrong_special_result_has_an_infinite_error(got, right, error):
-    errors = libm.compute_errors(np.array([got], "float32"), np.array([right], np.longdouble))
+def test_a_wrong_special_result_has_an_infinite_error(result, exact, error):
+    errors = libm.compute_errors(np.array([result], "float32"), np.array([exact], np.longdouble))
     assert errors[0] == pytest.approx(error, abs=0.01)

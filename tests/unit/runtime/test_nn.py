@@ -18,12 +18,12 @@ TIME, BATCH, INPUTS, UNITS = 4, 3, 5, 7
 
 @pytest.fixture(autouse=True)
 def isolate():
-    """Replace the fixture of tests/unit/conftest.py: these tests start Theano's compiler."""
+    """Replace the fixture of tests/unit/conftest.py, because these tests start a compiler."""
 
 
 @pytest.fixture
 def few_optimizations(monkeypatch):
-    """Compile with the mode FAST_COMPILE: in a second, but scans run in Python."""
+    """Compile with the mode FAST_COMPILE, which takes a second; scans then run in Python."""
     quick = theano.compile.mode.predefined_modes["FAST_COMPILE"]
     monkeypatch.setattr(theano.compile.mode, "instantiated_default_mode", quick)
 
@@ -33,7 +33,7 @@ def sigmoid(x):
 
 
 def compute_step(mode, from_input, from_state, h, c):
-    """Return the next state and cell of one time step.
+    """Compute the next state and cell of one time step.
 
     Args:
         from_input: for each gate, in cuDNN's order, the product of input and weights plus its bias.
@@ -103,8 +103,8 @@ def compute_network(layer, weights, x, h0, c0):
 def compile_layer(layer, kind=None):
     """Compile a function of the inputs, the initial states, and a factor for each output.
 
-    It returns the outputs, and the gradients of the cost sum(factors * outputs) with respect to the
-    weights, the inputs and the initial states.
+    The function returns the outputs, and the gradients of the cost sum(factors * outputs) with
+    respect to the weights, the inputs and the initial states.
     """
     kind = kind or T.TensorType(layer.dtype, (False,) * 3)
     variables = [kind() for _ in range(3 if layer.mode == "lstm" else 2)]
@@ -121,14 +121,14 @@ def compare(layer, time, batch, kind=None):
     count = layer.layers * (2 if layer.bidirectional else 1)
     state = (count, batch, layer.units)
     arguments = [draw(-1, 1, shape) for shape in ((time, batch, layer.inputs), state, state)]
-    used = arguments if layer.mode == "lstm" else arguments[:2]
+    function_arguments = arguments if layer.mode == "lstm" else arguments[:2]
     weights = draw(-1, 1, layer.size)
     layer.weights.set_value(weights)
     expected = compute_network(layer, weights, *arguments)
     factors = [draw(-1, 1, value.shape) for value in expected]
-    results = compile_layer(layer, kind)(*used, *factors)
-    for value, right in zip(results, expected, strict=False):
-        np.testing.assert_allclose(value, right, rtol=0, atol=1e-13)
+    results = compile_layer(layer, kind)(*function_arguments, *factors)
+    for value, expected_value in zip(results, expected, strict=False):
+        np.testing.assert_allclose(value, expected_value, rtol=0, atol=1e-13)
 
     # Complex-step derivative: the imaginary part of f(v + i h d) is h times the slope of f in the
     # direction d. No values are subtracted, so a tiny h loses no digits.
@@ -171,11 +171,11 @@ def test_initial_states_are_zero_by_default():
     x = np.random.RandomState(3).uniform(-1, 1, (TIME, BATCH, INPUTS)).astype("float32")
     results = theano.function([], list(layer(x, backend="scan")))()
     states = np.zeros((2, BATCH, UNITS))
-    for value, right in zip(
+    for value, expected in zip(
         results, compute_network(layer, layer.weights.get_value(), x, states, states), strict=True
     ):
         assert value.dtype == "float32"
-        np.testing.assert_allclose(value, right, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(value, expected, rtol=0, atol=1e-6)
 
 
 def test_an_lstm_step_has_one_matrix_product():
@@ -183,10 +183,10 @@ def test_an_lstm_step_has_one_matrix_product():
     x = T.TensorType("float64", (False,) * 3)()
     nodes = theano.function([x], layer(x)[0]).maker.fgraph.toposort()
     (scan,) = [node.op for node in nodes if hasattr(node.op, "fn")]
-    within = [type(node.op).__name__ for node in scan.fn.maker.fgraph.toposort()]
-    assert within.count("Gemm") == 1
-    assert within.count("Elemwise") == 2
-    assert not {"Dot22", "Dot", "Join", "InplaceDimShuffle"} & set(within)
+    inner_ops = [type(node.op).__name__ for node in scan.fn.maker.fgraph.toposort()]
+    assert inner_ops.count("Gemm") == 1
+    assert inner_ops.count("Elemwise") == 2
+    assert not {"Dot22", "Dot", "Join", "InplaceDimShuffle"} & set(inner_ops)
     assert [type(node.op).__name__ for node in nodes].count("Dot22") == 1
 
 

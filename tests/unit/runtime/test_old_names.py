@@ -12,9 +12,10 @@ from theano_fast import old_names
 
 @pytest.fixture
 def package(monkeypatch, tmp_path):
-    """Write the package of_old; it has the old name ``present``, but not ``gone``. Yield its name.
+    """Write the module of_old; yield its name.
 
-    The old name of the package itself is of_older.
+    The module has the old name ``present`` and lacks the old name ``gone``. The module's own old
+    name is of_older.
     """
     (tmp_path / "of_old.py").write_text("present = 1\n")
     monkeypatch.syspath_prepend(tmp_path)

@@ -29,15 +29,15 @@ def test_there_are_seven_real_files():
 def test_every_row_of_a_real_file_is_parsed(path):
     rows = [line for line in path.read_text().splitlines() if re.match(r" +[\d.]+% +[\d.]+%", line)]
     profile = read(path)
-    parsed = [row for table in profile.tables.values() for row in table.rows]
-    assert len(parsed) == len(rows) > 0
-    for row, line in zip(parsed, rows, strict=True):
+    parsed_rows = [row for table in profile.tables.values() for row in table.rows]
+    assert len(parsed_rows) == len(rows) > 0
+    for row, line in zip(parsed_rows, rows, strict=True):
         text = (
             f"{row.percent:.1f}% {row.seconds:.3f}s {row.kind} {row.calls} {row.nodes} {row.name}"
         )
         words = line.replace("<class '", "").replace("'>", "").split()
-        # The columns 1 (sum of percents) and 3 (seconds per call) of a line are not parsed: both
-        # follow from other columns.
+        # The parser ignores the columns 1 (sum of percents) and 3 (seconds per call) of a line,
+        # because they follow from other columns.
         assert text.split() == [words[0], words[2], *words[4:]]
 
 
@@ -95,7 +95,11 @@ def test_the_profile_of_a_function_is_parsed():
     )
     assert profile.tips[0].startswith("Try installing amdlibm")
     table = profile.to_json()["tables"]["Apply"]
-    assert (table["left"], table["left_percent"], table["left_seconds"]) == (1268, 0.75, 0.37)
+    assert (table["omitted"], table["omitted_percent"], table["omitted_seconds"]) == (
+        1268,
+        0.75,
+        0.37,
+    )
 
 
 def test_a_scan_profile_has_no_compile_time():

@@ -7,10 +7,10 @@ from theano_fast import rc
 def test_the_preset_fastest_uses_a_gpu_if_there_is_one():
     assert rc.make_preset("fastest", 1)["device"] == "cuda"
     assert rc.make_preset("fastest", 1)["gpuarray.preallocate"] == "0.95"
-    without = rc.make_preset("fastest", 0)
-    assert without["device"] == "cpu"
-    assert without["floatX"] == "float32"
-    assert not [flag for flag in without if flag.startswith(("dnn.", "gpuarray."))]
+    without_gpu = rc.make_preset("fastest", 0)
+    assert without_gpu["device"] == "cpu"
+    assert without_gpu["floatX"] == "float32"
+    assert not [flag for flag in without_gpu if flag.startswith(("dnn.", "gpuarray."))]
 
 
 def test_the_preset_development_uses_the_cpu():

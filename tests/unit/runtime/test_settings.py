@@ -27,7 +27,7 @@ def home(monkeypatch, tmp_path):
 
 
 def group_by_flag(settings):
-    """Return (value, origin) by flag."""
+    """Map each flag to (value, origin)."""
     return {setting.flag: (setting.value, setting.origin) for setting in settings}
 
 

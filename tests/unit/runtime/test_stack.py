@@ -61,7 +61,7 @@ def test_a_stack_is_loaded_from_its_prefix(tmp_path):
     assert stack.load(tmp_path).name == "openblas"
 
 
-def test_siblings_are_the_environments_beside_a_prefix_with_the_same_python(tmp_path):
+def test_siblings_are_in_the_same_directory_and_have_the_same_python(tmp_path):
     python2 = TEXT.replace('python = "3.11"', 'python = "2.7"')
     assert python2 != TEXT
     for name, text in (("openblas", TEXT), ("mkl", TEXT), ("2017-mkl", python2)):

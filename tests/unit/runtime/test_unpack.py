@@ -1,4 +1,4 @@
-"""Test that unpack writes the prefix into an environment's files, also after an interrupt."""
+"""Test that unpack writes the prefix into an environment's files, even after an interrupt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from theano_fast import unpack
 
-# The placeholder of the prefix.
 PLACEHOLDER = "/placeholder" * 15
 
 Archive = Callable[[Path], None]

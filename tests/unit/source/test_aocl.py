@@ -1,4 +1,4 @@
-"""Test which of AMD's release archives are accepted; the archives are fake."""
+"""Test the checks of AMD's release archives; the archives are fake."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ class Server:
 
 
 @pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retry at once."""
+def retry_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove the pauses between retries."""
     monkeypatch.setattr(downloads.time, "sleep", lambda _: None)
 
 

@@ -62,14 +62,14 @@ def test_offline_downloads_nothing_and_gives_a_hint(tmp_path: Path) -> None:
 
 
 def test_each_failed_origin_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_mirror(*_: object) -> None:
+    def fail_without_mirror(*_: object) -> None:
         raise LookupError("no mirror has it")
 
-    def no_network(*_: object) -> None:
+    def fail_without_network(*_: object) -> None:
         raise OSError("network is unreachable")
 
-    monkeypatch.setattr(sources.debian, "download", no_mirror)
-    monkeypatch.setattr(sources.downloads, "download", no_network)
+    monkeypatch.setattr(sources.debian, "download", fail_without_mirror)
+    monkeypatch.setattr(sources.downloads, "download", fail_without_network)
     source = Source(GOOD.file, GOOD.sha256, ("https://upstream.example/xyz-1.0.tar.gz",))
     with pytest.raises(SourceUnavailable) as failure:
         sources.fetch([source])

@@ -14,7 +14,7 @@ from builder.source import debian
 from builder.stack import recipes, stacks
 from builder.stack.recipes import Source
 
-# Debian's snapshot archive: it keeps all published files, under their SHA-1.
+# Debian's snapshot archive keeps all published files, under their SHA-1.
 ARCHIVE = "https://snapshot.debian.org/file/"
 SHA = "0" * 64
 
@@ -140,12 +140,14 @@ def test_the_page_on_security_lists_every_fix() -> None:
 
 def test_a_changed_version_is_enough_to_update_cpython(tmp_path: Path) -> None:
     text = (paths.RECIPES / "python" / "recipe.yaml").read_text(encoding="utf-8")
-    raised, count = re.subn(r'version: "3\.11\.\d+"', 'version: "3.11.99"', text)
+    updated_text, count = re.subn(r'version: "3\.11\.\d+"', 'version: "3.11.99"', text)
     assert count == 1
     # Remove Debian's fixes and the compiler's profile, which apply to one release only.
-    raised, count = re.subn(r"(?s)  # For this release only\..*?unpack-debs\.py\n", "", raised)
+    updated_text, count = re.subn(
+        r"(?s)  # Debian's patches for this release\..*?unpack-debs\.py\n", "", updated_text
+    )
     assert count == 1
-    write(tmp_path, "python", raised.removeprefix("schema_version: 1\n"))
+    write(tmp_path, "python", updated_text.removeprefix("schema_version: 1\n"))
     variant = recipes.make_variant(stacks.load("openblas"))
     python = recipes.render(tmp_path / "python", variant)
     [source] = python.sources
@@ -271,11 +273,11 @@ def test_every_package_has_an_spdx_licence_and_its_text(stack: str) -> None:
     for recipe in load(stack).values():
         for rendered in recipe.rendered:
             about = rendered["about"]
-            used = licensing.license_keys(about["license"])
-            unknown = {key for key in used if not key.startswith("LicenseRef-")} - set(
+            keys = licensing.license_keys(about["license"])
+            unknown = {key for key in keys if not key.startswith("LicenseRef-")} - set(
                 licensing.known_symbols
             )
-            assert used, recipe.name
+            assert keys, recipe.name
             assert not unknown, recipe.name
             assert about["license_file"], recipe.name
             assert about["summary"], recipe.name

@@ -33,7 +33,7 @@ def test_measured_costs_take_precedence_over_stored_costs() -> None:
     forecast.record_measurement("recipes", "scipy", {"cpu_seconds": 77.0, "wall_seconds": 50.0})
     forecast.record_measurement("stages", "verification", 12.0)
     assert forecast.estimate_cpu_seconds([make_recipe("scipy")]) == {"scipy": 77.0}
-    # The recipe of the same package for another Python has an estimate of its own.
+    # The recipe of the same package for another Python has its own estimate.
     assert forecast.estimate_cpu_seconds([make_recipe("scipy-0.19")])["scipy"] not in (
         77.0,
         stored["scipy"],

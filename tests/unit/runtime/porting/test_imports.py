@@ -23,7 +23,7 @@ def imported(monkeypatch):
 
 
 def examine(folder, **files):
-    """Write modules into a folder; map the names that main.py lacks to their descriptions."""
+    """Write modules into a folder; map the missing names of main.py to their descriptions."""
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text)
     return {missing.name: missing for missing in imports.examine(folder / "main.py")}
@@ -35,10 +35,10 @@ def test_missing_names_of_the_program_and_of_its_own_modules_are_found(imported,
         main="from helper import run\nimport numpy as np\nnp.bool\n",
         helper="import sklearn.lda\nimport gone_package.inner\n",
     )
-    assert missing["sklearn.lda"].mend == "write sklearn.discriminant_analysis"
+    assert missing["sklearn.lda"].fix == "write sklearn.discriminant_analysis"
     assert missing["sklearn.lda"].location.endswith("helper.py:1")
-    assert missing["gone_package"].mend.endswith("pip install gone_package")
-    assert missing["numpy.bool"].mend == "export THEANO_FAST_OLD_NAMES=1"
+    assert missing["gone_package"].fix.endswith("pip install gone_package")
+    assert missing["numpy.bool"].fix == "export THEANO_FAST_OLD_NAMES=1"
     assert "helper.run" not in imported
 
 
@@ -51,7 +51,7 @@ def test_an_optional_import_is_not_required(imported, tmp_path):
 
 def test_a_python_2_program_is_parsed_and_reported(imported, tmp_path):
     missing = examine(tmp_path, main="import cPickle, gone\nprint 1\n")
-    assert missing["Python 2"].mend == f"theano-fast port {tmp_path / 'main.py'}"
+    assert missing["Python 2"].fix == f"theano-fast port {tmp_path / 'main.py'}"
     assert missing["gone"].required
     assert "cPickle" not in missing
 

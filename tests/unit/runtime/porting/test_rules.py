@@ -1,4 +1,4 @@
-"""Test which lines of a ported program must be checked by hand."""
+"""Test the search for lines of a ported program that a user must check."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""Fixtures: Theano 0.8.2's profiles of a Neural Turing Machine with three sets of libraries."""
+"""Provide Theano 0.8.2's profiles of a Neural Turing Machine with three sets of libraries."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 from theano_fast import profiles
 
 FILES = Path(__file__).parents[1] / "data"
-# The names of the profiled environments, which consist of the names of their libraries.
+# The profiled environments, which are named after their libraries.
 STACKS = ("openblas-numpy", "mkl", "mkl-amdlibm")
 
 

@@ -10,7 +10,7 @@ from theano_fast.profiling import advice, pages
 
 
 def make_row(name, kind, seconds, node=1, notes=()):
-    """Make a row; ``node`` is the number of nodes or, in the table Apply, the index of the node."""
+    """Make a row; ``node`` is the number of nodes or, in the table Apply, the node's index."""
     return profiles.Row(name, kind, seconds, 50.0, 1, node, notes)
 
 
@@ -21,14 +21,14 @@ def make_profile(*ops, applies=()):
 
 
 def test_a_suggestion_names_an_op_that_ran_in_python_and_its_node():
-    parsed = make_profile(
+    profile = make_profile(
         make_row("Split{2}", "Py", 0.1),
         make_row("dot", "Py", 0.2),
         make_row("Elemwise{exp}", "Py", 0.3),
         make_row("RandomFunction{normal}", "C", 0.4),
         applies=(make_row("dot(x, y)", "", 0.2, 7, ("input 0: (2, 2)", "train.py:3: dot")),),
     )
-    first, second = advice.find_python_ops([parsed])
+    first, second = advice.find_python_ops([profile])
     assert first.startswith("0.200 s, 50% of step: dot ran in Python: no BLAS is linked")
     assert first.endswith("(node 7 train.py:3: dot)")
     assert "Split{2}" in second
@@ -56,11 +56,11 @@ def test_remedies_depend_on_the_number_of_cpus_and_siblings_device(siblings, cpu
 
 
 @pytest.fixture
-def measured(monkeypatch):
-    """Return a function that measures the remedies a, b and c; it returns the trials by name.
+def measure_remedies(monkeypatch):
+    """Return a function that measures the remedies a, b and c, and returns the trials by name.
 
-    Its arguments are the results of the runs, in order: seconds, or exceptions. The runs are
-    unchanged, a, b, c, and unchanged again.
+    Its arguments are the results of five runs, seconds or exceptions: the unchanged program, the
+    program with a, with b and with c, and the unchanged program again.
     """
 
     def measure(*results):
@@ -84,8 +84,8 @@ def measured(monkeypatch):
 FAILS = profiles.ProfileError("ended with exit status 1 no floatX")
 
 
-def test_the_faster_of_two_unchanged_runs_is_the_baseline(measured, capsys):
-    trials = measured(4.0, 1.0, FAILS, TimeoutExpired("python", 1), 2.0)
+def test_the_faster_of_two_unchanged_runs_is_the_baseline(measure_remedies, capsys):
+    trials = measure_remedies(4.0, 1.0, FAILS, TimeoutExpired("python", 1), 2.0)
     assert [(name, trial.factor) for name, trial in trials.items()] == [
         ("a", 2.0),
         ("again", 0.5),
@@ -100,21 +100,21 @@ def test_the_faster_of_two_unchanged_runs_is_the_baseline(measured, capsys):
     assert lines[2] == "3 of 5, b: ended with exit status 1 no floatX"
 
 
-def test_if_the_unchanged_program_fails_no_remedy_is_tried(measured):
-    trials = measured(FAILS)
+def test_if_the_unchanged_program_fails_no_remedy_is_tried(measure_remedies):
+    trials = measure_remedies(FAILS)
     assert {trial.factor for trial in trials.values()} == {None}
-    reason = "not tried: unchanged, it ended with exit status 1 no floatX"
+    reason = "not tried: unchanged, the program ended with exit status 1 no floatX"
     assert [trial.reason for trial in trials.values()] == [reason] * 4
 
 
-def test_results_before_an_interrupt_are_kept(measured):
-    trials = measured(4.0, 2.0, KeyboardInterrupt())
+def test_results_before_an_interrupt_are_kept(measure_remedies):
+    trials = measure_remedies(4.0, 2.0, KeyboardInterrupt())
     assert (trials["a"].factor, trials["b"].reason) == (2.0, advice.INTERRUPTED)
     assert trials["c"].reason == trials["again"].reason == "not tried: interrupted"
 
 
-def test_the_second_unchanged_run_may_fail(measured):
-    trials = measured(4.0, 2.0, 8.0, 1.0, FAILS)
+def test_the_second_unchanged_run_may_fail(measure_remedies):
+    trials = measure_remedies(4.0, 2.0, 8.0, 1.0, FAILS)
     assert [trial.factor for trial in trials.values()] == [4.0, 2.0, 0.5, None]
     assert "no floatX" in trials["again"].reason
 

@@ -21,7 +21,7 @@ def write_counts(file, **counts):
 def counter(tmp_path):
     """Return a counter, and the wrapped call of a function.
 
-    Each call adds launches of kernels to the counter's file, 1000 ns each. The file always has 7
+    Each call adds kernel launches of 1000 ns each to the counter's file. The file always contains 7
     copies.
     """
     file = tmp_path / "counts"
@@ -42,10 +42,10 @@ def test_the_first_two_calls_are_counted_one_by_one_and_later_calls_on_average(c
     for launches in (50, 40, 10, 10, 13):
         call(function, launches)
     call(Made(profile=None), 1000)
-    described = counter.to_json()["train.py:3"]
-    assert described["calls"] == 5
-    assert [call["launches"]["calls"] for call in described["first"]] == [50, 40]
-    assert described["later"] == {"launches": {"calls": 11, "us": 11}}
+    report = counter.to_json()["train.py:3"]
+    assert report["calls"] == 5
+    assert [call["launches"]["calls"] for call in report["first"]] == [50, 40]
+    assert report["later"] == {"launches": {"calls": 11, "us": 11}}
     (title, heads, copies, launches) = sorted(driver_calls.render(counter.to_json()), key=len)
     assert "train.py:3" in title + heads + copies + launches
     assert "11.0" in copies + launches

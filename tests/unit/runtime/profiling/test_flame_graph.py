@@ -14,7 +14,7 @@ def walk(frame):
 
 
 def find(frame, name):
-    """Return the first descendant with a name."""
+    """Return the first frame with this name."""
     return next(child for child in walk(frame) if child.name == name)
 
 

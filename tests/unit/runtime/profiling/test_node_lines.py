@@ -12,7 +12,7 @@ OUTER = ("/home/me/train.py", 9, "<module>", "main()")
 
 
 class Node(Made):
-    """A fake node, which is hashed and compared by identity as Theano's nodes are."""
+    """A fake node. Like Theano's nodes, it is hashed and compared by identity."""
 
     __hash__ = object.__hash__
     __eq__ = object.__eq__

@@ -43,7 +43,7 @@ def test_compare_prints_json(files, capsys):
     command.main(["compare", *files, "--json"])
     first = json.loads(capsys.readouterr().out)["first"]
     assert first["function"] == "1 f"
-    assert set(first) == {"function", "call", "value", "told"}
+    assert set(first) == {"function", "call", "value", "description"}
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def replace_program(monkeypatch):
 
 
 def test_each_error_of_a_recording_has_a_message(tmp_path, replace_program):
-    def missing(words):
+    def raise_not_found(words):
         raise FileNotFoundError(2, "No such file")
 
     program = tmp_path / "program.py"
@@ -66,7 +66,7 @@ def test_each_error_of_a_recording_has_a_message(tmp_path, replace_program):
     program.write_text("")
     with pytest.raises(record_comparison.RecordError, match="is not a directory"):
         command.main(["run", "--out", "/no/folder/out.json", str(program)])
-    replace_program(missing)
+    replace_program(raise_not_found)
     words = ["run", "--python", "/no/python", "--out", str(tmp_path / "out.json"), str(program)]
     with pytest.raises(record_comparison.RecordError, match="--python: /no/python: No such file"):
         command.main(words)

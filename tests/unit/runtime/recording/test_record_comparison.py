@@ -1,4 +1,4 @@
-"""Test which values of two records differ, and the description of the first difference."""
+"""Test the comparison of two records, and the description of the first difference."""
 
 import copy
 import json
@@ -9,7 +9,7 @@ from theano_fast.recording import record_comparison, recorder
 
 
 def make_array(*values, dtype="float32", **others):
-    """Return the recorder's summary of an array; tests of the builder's Python lack NumPy."""
+    """Return the recorder's summary of an array; the builder's Python has no NumPy."""
     finite = [abs(value) for value in values if math.isfinite(value)]
     tree = {"dtype": dtype, "shape": [len(values)], "sha256": repr(values), "sample": list(values)}
     return {**tree, "largest": max(finite, default=0), "finite": len(finite), **others}
@@ -19,8 +19,8 @@ def make_call(number, at, outputs, inputs=()):
     """Return a recorded call.
 
     Args:
-        number: counts the calls of the function.
-        at: counts the calls of all functions.
+        number: the number of the call among the calls of the function, from 1.
+        at: the number of the call among the calls of all functions, from 1.
         outputs, inputs: summaries of arrays.
     """
     return {"call": number, "at": at, "inputs": list(inputs), "outputs": outputs, "updates": []}
@@ -38,7 +38,7 @@ def make_record(*functions):
 
 
 @pytest.fixture
-def one():
+def record():
     """Return a record of the functions step and look; the calls are step, look, step."""
     first = make_function(
         1, "step", make_call(1, 1, [make_array(1, 2)]), make_call(2, 3, [make_array(3, 4)])
@@ -51,25 +51,25 @@ def get_outputs(tree, index, number=0):
     return tree["functions"][index]["calls"][number]["outputs"]
 
 
-def test_equal_values_and_rounding_errors_are_no_differences(one):
-    other = copy.deepcopy(one)
+def test_equal_values_and_rounding_errors_are_no_differences(record):
+    other = copy.deepcopy(record)
     get_outputs(other, 0)[0] = make_array(1, 2.00001)
-    comparison = record_comparison.compare(one, other)
+    comparison = record_comparison.compare(record, other)
     assert comparison.first is None
     counts = [(function.values, function.equal) for function in comparison.functions]
     assert counts == [(2, 1), (1, 1)]
-    assert 0 < comparison.functions[0].far < 1
+    assert 0 < comparison.functions[0].distance < 1
     lines = list(record_comparison.make_table(comparison, ("a", "b")))
     assert "nothing differs beyond rounding" in lines
 
 
-def test_the_difference_in_the_earliest_call_is_named(one):
-    other = copy.deepcopy(one)
+def test_the_difference_in_the_earliest_call_is_named(record):
+    other = copy.deepcopy(record)
     get_outputs(other, 0, 1)[0] = make_array(3, 5)
     get_outputs(other, 1)[0] = make_array(5, 7)
-    first = record_comparison.compare(one, other).first
+    first = record_comparison.compare(record, other).first
     assert str(first).startswith("2 look train.py:3, call 1: output 0 cost differs by 1.4e-01")
-    assert record_comparison.compare(one, other, factor=1e5).first is None
+    assert record_comparison.compare(record, other, factor=1e5).first is None
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,10 @@ def test_the_difference_in_the_earliest_call_is_named(one):
         (make_array(1, math.nan), "has 2 finite values, 1 in the other record"),
     ],
 )
-def test_another_dtype_shape_or_number_of_finite_values_is_a_difference(one, value, description):
-    other = copy.deepcopy(one)
+def test_another_dtype_shape_or_number_of_finite_values_is_a_difference(record, value, description):
+    other = copy.deepcopy(record)
     get_outputs(other, 0)[0] = value
-    assert record_comparison.compare(one, other).first.description == description
+    assert record_comparison.compare(record, other).first.description == description
 
 
 def test_integers_must_be_equal():
@@ -96,8 +96,8 @@ def test_integers_must_be_equal():
 
 
 def test_a_difference_outside_of_the_sample_is_found_in_the_means():
-    one, other = (make_array(1, 1, sha256=mean, means=[1, mean]) for mean in (1, 1.01))
-    assert record_comparison.describe_difference(one, other)[1] > 1
+    first, other = (make_array(1, 1, sha256=mean, means=[1, mean]) for mean in (1, 1.01))
+    assert record_comparison.describe_difference(first, other)[1] > 1
 
 
 def test_nan_and_infinity_equal_themselves():
@@ -121,10 +121,10 @@ def test_nan_and_infinity_equal_themselves():
         (lambda tree: tree["functions"][0].update(called=9), "is called 2 times, and 9 times"),
     ],
 )
-def test_another_function_or_number_of_calls_is_reported(one, change, text):
-    other = copy.deepcopy(one)
+def test_another_function_or_number_of_calls_is_reported(record, change, text):
+    other = copy.deepcopy(record)
     change(other)
-    assert text in str(record_comparison.compare(one, other).first)
+    assert text in str(record_comparison.compare(record, other).first)
 
 
 def test_a_different_node_is_reported_before_the_output():

@@ -4,8 +4,11 @@ from theano_fast.recording import recorder
 
 
 def test_the_line_of_a_node_is_outside_of_packages():
-    own, package = ("/me/train.py", 7, "f", "x"), ("/env/site-packages/theano/opt.py", 1, "f", "x")
-    assert recorder.format_line([[own, package]]) == " (train.py:7)"
+    program, package = (
+        ("/me/train.py", 7, "f", "x"),
+        ("/env/site-packages/theano/opt.py", 1, "f", "x"),
+    )
+    assert recorder.format_line([[program, package]]) == " (train.py:7)"
     assert recorder.format_line([[package]]) == recorder.format_line(()) == ""
 
 
