@@ -1,9 +1,12 @@
-"""Measure a lower bound of the time of a training step's call on this machine.
+"""Measure the bound of the BLAS: a lower bound of the time of a training step's call.
 
-The bound is the sum of two times, for products and for updates. Each product of the loss and its
-gradient is timed alone, with NumPy's BLAS and its threads. An update reads and writes a parameter,
-three states and a gradient. Its bound is the time to copy the same number of bytes with all CPUs.
-Other operations of the graph count as 0.
+The bound is the sum of two times. The first is the time of all products of the loss and its
+gradient, each computed alone by NumPy's multithreaded BLAS. The second is the time of the updates.
+An update reads and writes a parameter, three states and a gradient; its time is the time to copy
+the same number of bytes with all CPUs. The bound omits all other operations of the graph.
+
+A call can take less time only if it computes products faster than this BLAS, as Theano's kernels
+do.
 """
 
 from __future__ import annotations
@@ -19,22 +22,23 @@ import numpy as np
 
 # (count, m, n, k): ``count`` products of an m x k and a k x n matrix, one after another.
 Product = tuple[int, int, int, int]
-# A measurement is the shortest time of at least REPEATS calls in at least SECONDS seconds.
+# A measured call is repeated at least REPEATS times, and for at least SECONDS seconds. The shortest
+# time counts.
 REPEATS, SECONDS = 5, 0.05
-# The number of passes of an update over arrays of the parameter's size: it reads and writes the
-# parameter, three states and the gradient.
+# The number of passes of an update over arrays of the parameter's size: it reads and writes five
+# arrays.
 PASSES = 10
 
 
 def measure_bound(graph: str) -> dict[str, float]:
-    """Return the lower bound of a call in seconds: "products", and "bytes" for the updates."""
+    """Measure the two times of the bound, in seconds: "products", and "bytes" for the updates."""
     if graph == "tiny":
         return {"products": 0.0, "bytes": 0.0}
     if graph.startswith("ntm"):
         ntm = models.load_runtime_module("ntm")
         size = models.make_ntm_size(ntm, graph)
         shapes = {name: value.shape for name, value in ntm.initial_values(size, seed=1).items()}
-        products = list(machine(size, shapes))
+        products = list(list_ntm_products(size, shapes))
     else:
         shapes = models.make_shapes(graph)
         products = list(PRODUCTS[graph](shapes))
@@ -45,7 +49,7 @@ def measure_bound(graph: str) -> dict[str, float]:
     numbers = sum(int(np.prod(shape)) for shape in shapes.values())
     return {
         "products": sum(seconds[product] for product in products),
-        # A copy passes over two arrays: it reads one and writes the other.
+        # A copy makes two passes: it reads one array and writes another.
         "bytes": time_copy(numbers * PASSES // 2),
     }
 
@@ -61,7 +65,7 @@ def measure_shortest(call: Callable[[], Any]) -> float:
 
 
 def time_products(count: int, m: int, n: int, k: int) -> float:
-    """Return the seconds of ``count`` products of different m x k matrices and one k x n matrix."""
+    """Return the seconds to multiply ``count`` m x k matrices by the same k x n matrix."""
     a, b, product = np.ones((count, m, k)), np.ones((k, n)), np.empty((count, m, n))
     return measure_shortest(lambda: np.matmul(a, b, out=product))
 
@@ -76,8 +80,10 @@ def time_copy(numbers: int) -> float:
         )
 
 
-def layer(rows: int, width: int, units: int, first: bool = False) -> Iterator[Product]:
-    """Yield the products of a layer: of its inputs and weights, and for its gradients.
+def list_layer_products(
+    rows: int, width: int, units: int, first: bool = False
+) -> Iterator[Product]:
+    """Yield the product of a layer's inputs and weights, and the products of its gradients.
 
     Args:
         rows: the number of rows of the inputs.
@@ -91,43 +97,43 @@ def layer(rows: int, width: int, units: int, first: bool = False) -> Iterator[Pr
         yield 1, rows, width, units
 
 
-def machine(size: Any, shapes: dict[str, Any]) -> Iterator[Product]:
+def list_ntm_products(size: Any, shapes: dict[str, Any]) -> Iterator[Product]:
     """Yield the products of a Neural Turing Machine."""
     for name, (width, units) in shapes.items():
         if name == "output":
-            yield from layer(size.steps, width, units)
+            yield from list_layer_products(size.steps, width, units)
         elif name != "memory" and not name.endswith(".weighting"):
             yield size.steps, 1, units, width
             yield size.steps, 1, width, units
             yield 1, width, units, size.steps
     # Each head multiplies its key by the memory. A read head also multiplies its weighting by the
-    # memory. The gradient of each product has another product.
+    # memory. Each product has a gradient, which is a product of the other shape.
     products = size.steps * (2 * len(size.heads) + 2 * size.read_heads)
     yield products // 2, 1, size.slots, size.width
     yield products // 2, 1, size.width, size.slots
 
 
-def lstm(shapes: dict[str, Any]) -> Iterator[Product]:
-    """Yield the products of an LSTM; products of a layer's inputs are for all steps at once."""
+def list_lstm_products(shapes: dict[str, Any]) -> Iterator[Product]:
+    """Yield the products of an LSTM. A layer multiplies its inputs of all steps at once."""
     steps, batch, units = (models.LSTM[name] for name in ("steps", "batch", "units"))
     # ``gates`` is the number of outputs of a layer's weights: four gates of each unit.
     for name, (width, gates) in shapes.items():
         if name == "output":
-            yield from layer(batch, width, gates)
+            yield from list_layer_products(batch, width, gates)
         else:
-            yield from layer(steps * batch, width - units, gates, name == "layer0")
+            yield from list_layer_products(steps * batch, width - units, gates, name == "layer0")
             yield steps, batch, gates, units
             yield steps, batch, units, gates
             yield 1, units, gates, steps * batch
 
 
-def mlp(shapes: dict[str, Any]) -> Iterator[Product]:
+def list_mlp_products(shapes: dict[str, Any]) -> Iterator[Product]:
     """Yield the products of dense layers."""
     for name, (width, units) in shapes.items():
-        yield from layer(models.MLP["batch"], width, units, name == "layer0")
+        yield from list_layer_products(models.MLP["batch"], width, units, name == "layer0")
 
 
-def conv(shapes: dict[str, Any]) -> Iterator[Product]:
+def list_conv_products(shapes: dict[str, Any]) -> Iterator[Product]:
     """Yield the products of a convolutional network.
 
     A convolution is the product of the filters and a matrix with a row for each receptive field.
@@ -135,31 +141,37 @@ def conv(shapes: dict[str, Any]) -> Iterator[Product]:
     batch, side = models.CONV["batch"], models.CONV["side"]
     for name, shape in shapes.items():
         if name == "output":
-            yield from layer(batch, *shape)
+            yield from list_layer_products(batch, *shape)
         else:
             side -= shape[2] - 1
             field = int(np.prod(shape[1:]))
-            yield from layer(batch * side**2, field, shape[0], name == "conv0")
+            yield from list_layer_products(batch * side**2, field, shape[0], name == "conv0")
             side //= 2
 
 
-def transformer(shapes: dict[str, Any]) -> Iterator[Product]:
+def list_transformer_products(shapes: dict[str, Any]) -> Iterator[Product]:
     """Yield the products of a transformer's layers and heads."""
     batch, positions, width, heads, _ = models.TRANSFORMER.values()
     for shape in shapes.values():
         if len(shape) == 2:
-            yield from layer(batch * positions, *shape)
-    # The products of queries and keys, and of weights and values, each with two gradients.
+            yield from list_layer_products(batch * positions, *shape)
+    # The product of queries and keys, the product of weights and values, and two gradients of each.
     yield 2 * batch * heads, positions, positions, width // heads
     yield 4 * batch * heads, positions, width // heads, positions
 
 
-def vae(shapes: dict[str, Any]) -> Iterator[Product]:
+def list_vae_products(shapes: dict[str, Any]) -> Iterator[Product]:
     """Yield the products of a variational autoencoder."""
     for name, shape in shapes.items():
         if len(shape) == 2:
             width, units = shape
-            yield from layer(models.VAE["batch"], width, units, name == "encode")
+            yield from list_layer_products(models.VAE["batch"], width, units, name == "encode")
 
 
-PRODUCTS = {"lstm": lstm, "mlp": mlp, "conv": conv, "transformer": transformer, "vae": vae}
+PRODUCTS = {
+    "lstm": list_lstm_products,
+    "mlp": list_mlp_products,
+    "conv": list_conv_products,
+    "transformer": list_transformer_products,
+    "vae": list_vae_products,
+}

@@ -1,4 +1,4 @@
-"""Measure the time from the import of a framework to the first training call of one graph.
+"""Measure the time from the import of a framework to the result of a graph's first call.
 
 ``python compilation.py FRAMEWORK GRAPH`` prints JSON on its last line. FRAMEWORK is theano,
 pytensor or jax. GRAPH is a name such as ``lstm`` or, with a size, ``lstm6``
@@ -7,12 +7,12 @@ pytensor or jax. GRAPH is a name such as ``lstm`` or, with a size, ``lstm6``
 - ``phases``: wall seconds by phase, in order; their sum is the time to the first result;
 - ``background``: wall seconds from the first result until all compilers have ended and their code
   is in use; it includes LOSSES - 1 calls;
-- ``cpu``: CPU seconds until then, including compilers;
+- ``cpu``: CPU seconds of the process and its compilers until the end of ``background``;
 - ``peak_memory``: peak resident memory of this process until the first result, in bytes;
 - ``compilers``: number of g++ processes;
 - ``losses``: losses of the first calls, each before the call's update;
-- ``call``: median wall seconds of later calls;
-- ``bound``: lower bounds of the seconds of a call, for products and for updates (``bounds``).
+- ``call``: median wall seconds of CALLS later calls;
+- ``bound``: the two times of a call's bound, in seconds (``bounds.measure_bound``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CALLS = 20
 LOSSES = 3
 
 
-def count_compilers() -> list[str]:
+def record_compilers() -> list[str]:
     """Install an audit hook; return a list to which the hook adds the name of each started g++."""
     started: list[str] = []
 
@@ -48,22 +48,20 @@ def count_compilers() -> list[str]:
 
 def read_cpu_seconds() -> float:
     """Return the CPU seconds, user and system, of this process and of its ended child processes."""
-    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(usage.ru_utime + usage.ru_stime for usage in used)
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def read_peak_memory() -> int:
-    """Return the peak resident memory of this process in bytes.
-
-    It is read from /proc, because the peak of getrusage includes the parent process.
-    """
+    """Return the peak resident memory of this process in bytes."""
+    # Do not use getrusage: its peak includes the parent process.
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 def measure(framework: str, graph: str) -> dict[str, Any]:
     """Import a framework, compile a graph's training step, call it, and return the measurements."""
-    compilers = count_compilers()
+    compilers = record_compilers()
     started = time.perf_counter()
     module = importlib.import_module(f"{framework}_step")
     imported = time.perf_counter()

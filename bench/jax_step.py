@@ -1,4 +1,4 @@
-"""Build the measured graphs in JAX, in float64: the same models as in ``theano_step``.
+"""Build the models of ``theano_step`` in JAX, in float64.
 
 ``p`` contains a model's parameters by name.
 """
@@ -32,7 +32,7 @@ class Compilations:
     def __init__(self) -> None:
         self.seconds = {"graph": 0.0, "compile": 0.0}
 
-    def function(self, python: Callable[..., Any], *arguments: Any, donate: Any = ()) -> Any:
+    def compile(self, python: Callable[..., Any], *arguments: Any, donate: Any = ()) -> Any:
         """Compile a function for arguments with the shapes and dtypes of ``arguments``.
 
         Args:
@@ -56,7 +56,7 @@ def compile_step(graph: str) -> tuple[Step, dict[str, float]]:
         The training step, a function that trains and returns the loss; the seconds by phase.
     """
     compilations = Compilations()
-    step = tiny(compilations) if graph == "tiny" else compile_training(graph, compilations)
+    step = compile_tiny(compilations) if graph == "tiny" else compile_training(graph, compilations)
     return step, compilations.seconds
 
 
@@ -66,7 +66,7 @@ def compile_training(graph: str, compilations: Compilations) -> Step:
         ntm = _load_ntm()
         size = models.make_ntm_size(ntm, graph)
         values, data = ntm.initial_values(size, seed=1), ntm.copy_task(size, seed=1)
-        loss: Any = functools.partial(machine, ntm, size)
+        loss: Any = functools.partial(compute_ntm_loss, ntm, size)
     else:
         values, data = models.make_initial_values(graph), models.make_batch(graph)
         loss = LOSSES[graph]
@@ -79,10 +79,10 @@ def compile_training(graph: str, compilations: Compilations) -> Step:
 
     def train(state: list[Arrays], *arguments: Any) -> tuple[list[Arrays], Any]:
         loss_value, gradients = jax.value_and_grad(loss)(state[0], *arguments)
-        return rmsprop(state, gradients), loss_value
+        return apply_rmsprop(state, gradients), loss_value
 
     state = [parameters, *zeros]
-    compiled = compilations.function(train, state, inputs, targets, *noise, donate=0)
+    compiled = compilations.compile(train, state, inputs, targets, *noise, donate=0)
 
     def step() -> float:
         nonlocal state
@@ -92,7 +92,7 @@ def compile_training(graph: str, compilations: Compilations) -> Step:
     return step
 
 
-def rmsprop(state: list[Arrays], gradients: Arrays) -> list[Arrays]:
+def apply_rmsprop(state: list[Arrays], gradients: Arrays) -> list[Arrays]:
     """Return the state after an update, with the equations of ``theano_fast.rmsprop``.
 
     A state is a list of four dictionaries by name of the parameter: the parameters, and RMSProp's
@@ -120,7 +120,7 @@ def _load_ntm() -> Any:
     return models.load_runtime_module("ntm")
 
 
-def machine(ntm: Any, size: Any, p: Arrays, inputs: Any, targets: Any) -> Any:
+def compute_ntm_loss(ntm: Any, size: Any, p: Arrays, inputs: Any, targets: Any) -> Any:
     """Return a Neural Turing Machine's loss: the mean binary cross-entropy of its outputs.
 
     Args:
@@ -171,7 +171,7 @@ def machine(ntm: Any, size: Any, p: Arrays, inputs: Any, targets: Any) -> Any:
     return -(targets * jnp.log(answers) + (1 - targets) * jnp.log(1 - answers)).mean()
 
 
-def lstm(p: Arrays, inputs: Any, targets: Any) -> Any:
+def compute_lstm_loss(p: Arrays, inputs: Any, targets: Any) -> Any:
     """Return the mean square error of an LSTM's output; each layer is a scan."""
     units = models.LSTM["units"]
 
@@ -189,19 +189,24 @@ def lstm(p: Arrays, inputs: Any, targets: Any) -> Any:
     return ((hidden[-1] @ p["output"] - targets) ** 2).mean()
 
 
-def classification(scores: Any, targets: Any) -> Any:
-    """Return the mean cross-entropy of scores, a row per example, and integer classes."""
+def compute_cross_entropy(scores: Any, targets: Any) -> Any:
+    """Return the mean cross-entropy of a classification.
+
+    Args:
+        scores: a row for each example.
+        targets: the integer class of each example.
+    """
     return -jnp.log(nn.softmax(scores))[jnp.arange(targets.shape[0]), targets].mean()
 
 
-def mlp(p: Arrays, inputs: Any, targets: Any) -> Any:
+def compute_mlp_loss(p: Arrays, inputs: Any, targets: Any) -> Any:
     """Return the loss of a multilayer perceptron."""
     *below, last = (p[f"layer{i}"] for i in range(models.MLP["layers"]))
     hidden = functools.reduce(lambda x, weights: jnp.tanh(x @ weights), below, inputs)
-    return classification(hidden @ last, targets)
+    return compute_cross_entropy(hidden @ last, targets)
 
 
-def conv(p: Arrays, inputs: Any, targets: Any) -> Any:
+def compute_conv_loss(p: Arrays, inputs: Any, targets: Any) -> Any:
     """Return the loss of a convolutional network."""
     hidden = inputs
     for filters in (p["conv0"], p["conv1"]):
@@ -210,7 +215,7 @@ def conv(p: Arrays, inputs: Any, targets: Any) -> Any:
             convolved, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID"
         )
         hidden = jnp.tanh(pooled)
-    return classification(hidden.reshape((hidden.shape[0], -1)) @ p["output"], targets)
+    return compute_cross_entropy(hidden.reshape((hidden.shape[0], -1)) @ p["output"], targets)
 
 
 def normalise(x: Any, gain: Any, bias: Any) -> Any:
@@ -219,7 +224,7 @@ def normalise(x: Any, gain: Any, bias: Any) -> Any:
     return gain * centred / jnp.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-5) + bias
 
 
-def transformer(p: Arrays, inputs: Any, targets: Any) -> Any:
+def compute_transformer_loss(p: Arrays, inputs: Any, targets: Any) -> Any:
     """Return the mean square error of a pre-norm transformer block."""
     batch, positions, width, heads, _ = models.TRANSFORMER.values()
 
@@ -239,15 +244,15 @@ def transformer(p: Arrays, inputs: Any, targets: Any) -> Any:
 def make_normals() -> Callable[[], tuple[Any, ...]]:
     """Return a function that draws the noise of the next call with NumPy.
 
-    The numbers are the same as in Theano's RandomStreams.
+    Theano's RandomStreams draws the same numbers.
     """
     seed = np.random.RandomState(models.SEED).randint(2**30)
     random, shape = np.random.RandomState(seed), (models.VAE["batch"], models.VAE["latent"])
     return lambda: (random.normal(size=shape),)
 
 
-def vae(p: Arrays, inputs: Any, targets: Any, noise: Any) -> Any:
-    """Return a variational autoencoder's loss: the bound of Kingma and Welling (2013)."""
+def compute_vae_loss(p: Arrays, inputs: Any, targets: Any, noise: Any) -> Any:
+    """Return a variational autoencoder's loss: the negative bound of Kingma and Welling (2013)."""
 
     def layer(x: Any, name: str) -> Any:
         return x @ p[name] + p[f"{name}.bias"]
@@ -261,11 +266,17 @@ def vae(p: Arrays, inputs: Any, targets: Any, noise: Any) -> Any:
     return (errors + divergence).mean()
 
 
-LOSSES = {"lstm": lstm, "mlp": mlp, "conv": conv, "transformer": transformer, "vae": vae}
+LOSSES = {
+    "lstm": compute_lstm_loss,
+    "mlp": compute_mlp_loss,
+    "conv": compute_conv_loss,
+    "transformer": compute_transformer_loss,
+    "vae": compute_vae_loss,
+}
 
 
-def tiny(compilations: Compilations) -> Step:
-    """Compile the tiny functions; return a step that calls all of them and sums their results."""
+def compile_tiny(compilations: Compilations) -> Step:
+    """Compile the tiny functions; return a step that calls all functions and sums the results."""
     calls = []
     for i in range(models.TINY["functions"]):
         name = models.TINY_OPS[i % len(models.TINY_OPS)]
@@ -274,6 +285,6 @@ def tiny(compilations: Compilations) -> Step:
         )
         values = [jnp.asarray(value) for value in models.make_tiny_inputs(i)]
         # Pass a new function object each time. Otherwise JAX would reuse the compiled function.
-        compiled = compilations.function(lambda x, y, op=op: op(x * y + 1).sum(), *values)
+        compiled = compilations.compile(lambda x, y, op=op: op(x * y + 1).sum(), *values)
         calls.append(functools.partial(compiled, *values))
     return lambda: float(np.sum([float(call()) for call in calls]))

@@ -1,8 +1,7 @@
 """Define the sizes, initial values and data of the measured models.
 
 This module imports no framework, because the programs of all frameworks import it. The Neural
-Turing Machine is the model of ``theano-fast verify``; its module ``ntm`` is loaded from
-``runtime/``.
+Turing Machine is the model of ``theano-fast verify`` (``runtime/theano_fast/ntm.py``).
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ CONV = {"batch": 32, "side": 28, "classes": 10}
 FILTERS = (16, 32)
 # Self-attention over "positions" tokens of "width" features, then a layer of "hidden" units.
 TRANSFORMER = {"batch": 8, "positions": 64, "width": 128, "heads": 4, "hidden": 512}
-# A variational autoencoder of images. The encoder and the decoder have "hidden" units each; between
-# them are "latent" normal variables.
+# A variational autoencoder of images. The encoder and the decoder have "hidden" units each. The
+# encoder computes the distribution of "latent" normal variables.
 VAE = {"batch": 64, "pixels": 784, "hidden": 400, "latent": 20}
 # The seed of the random streams that draw the normal variables.
 SEED = 3
@@ -144,7 +143,7 @@ def make_initial_values(graph: str) -> dict[str, Any]:
 
 
 def make_batch(graph: str) -> tuple[Any, Any]:
-    """Return a batch (inputs, targets) in float64; targets that are classes are int64.
+    """Return a batch: inputs in float64, and targets in float64 or, for classes, int64.
 
     Each call returns the same numbers.
     """

@@ -1,7 +1,7 @@
 """Build the measured graphs in PyTensor: run ``theano_step`` with PyTensor under Theano's names.
 
 This module registers PyTensor as the module ``theano`` before it imports ``theano_step``. PyTensor
-has no module ``nnet``; this module composes its functions from PyTensor's operations.
+has no module ``nnet``. This module composes the functions of ``nnet`` from PyTensor's operations.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Profile(ProfileStats):  # type: ignore[misc]
         return float(self.rewriting_time)
 
 
-def row_softmax(x: Any) -> Any:
-    """Compute Theano's softmax: of each row of a matrix; of a vector, as a matrix with one row."""
+def compute_row_softmax(x: Any) -> Any:
+    """Compute the softmax of each row, like Theano: a vector is a matrix with one row."""
     return softmax(x, axis=-1) if x.ndim == 2 else softmax(x)[None]
 
 
@@ -38,7 +38,7 @@ def binary_crossentropy(output: Any, target: Any) -> Any:
 nnet = types.SimpleNamespace(
     binary_crossentropy=binary_crossentropy,
     sigmoid=pt.sigmoid,
-    softmax=row_softmax,
+    softmax=compute_row_softmax,
     softplus=pt.softplus,
 )
 tensor: Any = types.SimpleNamespace(**{**vars(pt), "abs_": pt.abs, "nnet": nnet})

@@ -35,7 +35,7 @@ def lstm_cell(
 ) -> list[Any]:
     """Return the elementwise part of an LSTM step: the next cell state and output.
 
-    The gates and the candidate are given before their sigmoid or tanh.
+    This function applies sigmoid to the gates, and tanh to the candidate.
     """
     cell = T.nnet.sigmoid(forget_gate) * cell + T.nnet.sigmoid(input_gate) * T.tanh(candidate)
     return [cell, T.nnet.sigmoid(output_gate) * T.tanh(cell)]
@@ -54,7 +54,7 @@ ELEMWISE: dict[str, tuple[Callable[..., Any], int]] = {
 
 
 def measure_seconds(call: Callable[[], Any]) -> float:
-    """Return the mean wall seconds of repeated calls, after one call that is not timed."""
+    """Return the mean wall seconds of repeated calls, after an untimed call."""
     call()
     finish_compilation()
     calls, elapsed, started = 0, 0.0, time.perf_counter()
@@ -66,7 +66,7 @@ def measure_seconds(call: Callable[[], Any]) -> float:
 
 
 def time_check_blas(dtype: str) -> float:
-    """Return the seconds of one matrix product in Theano's own ``check_blas``."""
+    """Return the seconds of a matrix product in Theano's ``check_blas``."""
     theano.config.floatX = dtype
     seconds, _ = theano.misc.check_blas.execute(
         verbose=False, M=ORDER, N=ORDER, K=ORDER, iters=PRODUCTS

@@ -39,7 +39,7 @@ def compile_step(graph: str) -> tuple[Step, dict[str, float]]:
         compiled.fn.time_thunks = False
         return compiled
 
-    step = tiny(function) if graph == "tiny" else compile_training(graph, function)
+    step = compile_tiny(function) if graph == "tiny" else compile_training(graph, function)
     phases = {
         "optimizer": sum(profile.optimizer_time for profile in profiles),
         "linker": sum(profile.linker_time for profile in profiles),
@@ -89,7 +89,7 @@ def make_variable(dimensions: int) -> Any:
     return {1: T.vector, 2: T.matrix, 3: T.tensor3, 4: T.tensor4}[dimensions]()
 
 
-def lstm(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
+def compute_lstm_loss(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
     """Return the mean square error of an LSTM's output; each layer is a scan."""
     units, batch = models.LSTM["units"], models.LSTM["batch"]
 
@@ -111,25 +111,30 @@ def lstm(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
     return T.sqr(T.dot(hidden[-1], p["output"]) - targets).mean()
 
 
-def classification(scores: Any, targets: Any) -> Any:
-    """Return the mean cross-entropy of scores, a row per example, and integer classes."""
+def compute_cross_entropy(scores: Any, targets: Any) -> Any:
+    """Return the mean cross-entropy of a classification.
+
+    Args:
+        scores: a row for each example.
+        targets: the integer class of each example.
+    """
     return -T.log(T.nnet.softmax(scores))[T.arange(targets.shape[0]), targets].mean()
 
 
-def mlp(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
+def compute_mlp_loss(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
     """Return the loss of a multilayer perceptron."""
     *below, last = p.values()
     hidden = functools.reduce(lambda x, weights: T.tanh(T.dot(x, weights)), below, inputs)
-    return classification(T.dot(hidden, last), targets)
+    return compute_cross_entropy(T.dot(hidden, last), targets)
 
 
-def conv(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
+def compute_conv_loss(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
     """Return the loss of a convolutional network."""
     hidden = inputs
     for filters in (p["conv0"], p["conv1"]):
         convolved = T.nnet.conv2d(hidden, filters, filter_flip=False)
         hidden = T.tanh(pool.pool_2d(convolved, (2, 2), ignore_border=True))
-    return classification(T.dot(hidden.flatten(2), p["output"]), targets)
+    return compute_cross_entropy(T.dot(hidden.flatten(2), p["output"]), targets)
 
 
 def normalise(x: Any, gain: Any, bias: Any) -> Any:
@@ -138,7 +143,7 @@ def normalise(x: Any, gain: Any, bias: Any) -> Any:
     return gain * centred / T.sqrt(T.sqr(centred).mean(axis=-1, keepdims=True) + 1e-5) + bias
 
 
-def transformer(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
+def compute_transformer_loss(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
     """Return the mean square error of a pre-norm transformer block."""
     batch, positions, width, heads, _ = models.TRANSFORMER.values()
 
@@ -159,8 +164,8 @@ def transformer(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
     return T.sqr(answers - targets).mean()
 
 
-def vae(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
-    """Return a variational autoencoder's loss: the bound of Kingma and Welling (2013)."""
+def compute_vae_loss(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
+    """Return a variational autoencoder's loss: the negative bound of Kingma and Welling (2013)."""
 
     def layer(x: Any, name: str) -> Any:
         return T.dot(x, p[name]) + p[f"{name}.bias"]
@@ -176,11 +181,17 @@ def vae(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
     return (errors + divergence).mean()
 
 
-LOSSES = {"lstm": lstm, "mlp": mlp, "conv": conv, "transformer": transformer, "vae": vae}
+LOSSES = {
+    "lstm": compute_lstm_loss,
+    "mlp": compute_mlp_loss,
+    "conv": compute_conv_loss,
+    "transformer": compute_transformer_loss,
+    "vae": compute_vae_loss,
+}
 
 
-def tiny(function: Any) -> Step:
-    """Compile the tiny functions; return a step that calls all of them and sums their results."""
+def compile_tiny(function: Any) -> Step:
+    """Compile the tiny functions; return a step that calls all functions and sums the results."""
     calls = []
     for i in range(models.TINY["functions"]):
         name = models.TINY_OPS[i % len(models.TINY_OPS)]

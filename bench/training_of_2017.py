@@ -9,7 +9,7 @@ process compiles during these calls. The last line of the output is JSON:
 - ``compile``: seconds of the compilation of the training step;
 - ``optimizer``: seconds of ``compile`` that the optimizer takes;
 - ``grad_of_scan``: seconds of the scan that computes the gradient, in all calls;
-- ``ops``: for each op of the user's table in that scan, seconds and whether it runs in C or Python;
+- ``ops``: for each op of OPS in this scan, the seconds, and whether the op runs in C or Python;
 - ``losses``: losses of the first calls and the last call, each before the call's update;
 - ``check_blas``: seconds of 10 products of matrices of order 2000;
 - ``ldflags``: Theano's flag ``blas.ldflags``.
@@ -105,7 +105,7 @@ def sum_by_class(profile):
 
 
 def time_check_blas():
-    """Return the seconds of PRODUCTS products, which are the same as in Theano's check_blas."""
+    """Return the seconds of PRODUCTS products, as in Theano's check_blas."""
     value = np.ones((ORDER, ORDER), theano.config.floatX)
     a, b, c = (theano.shared(value) for _ in range(3))
     multiply = theano.function([], updates=[(c, 0.4 * c + 0.8 * T.dot(a, b))])
@@ -120,5 +120,5 @@ if __name__ == "__main__":
     with open(sys.argv[3], "a") as file:
         print(json.dumps(main(sys.argv[1], int(sys.argv[2]), file)))
     sys.stdout.flush()
-    # Exit without atexit functions: Theano's would print the profile after the last line.
+    # Skip atexit functions: Theano's function would print the profile after the JSON.
     os._exit(0)
