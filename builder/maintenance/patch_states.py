@@ -44,12 +44,12 @@ ERROR_LINES = 12
 # which shorten compilation.
 STATES_PER_TURN = 6
 MOST_STATES_PER_TURN = 20
-# A program that prints the directories of Python's and NumPy's headers, and the suffix of extension
-# modules.
+# A program that prints the directories of Python's and NumPy's headers and of libraries, and the
+# suffix of extension modules.
 PRINT_DIRECTORIES = """
 import json, sysconfig, numpy
 print(json.dumps([sysconfig.get_paths()["include"], numpy.get_include(),
-                  sysconfig.get_config_var("EXT_SUFFIX")]))
+                  sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("EXT_SUFFIX")]))
 """
 # An entry of EXTENSIONS in Theano's setup.py: the module and its source.
 EXTENSION = re.compile(r"\('(theano\.[\w.]+)',\s+'([\w/]+\.c(?:pp)?)'")
@@ -278,7 +278,7 @@ def compile_extensions(source: Path) -> None:
         ("theano.scan_module.scan_steps", "theano/scan_module/c_code/scan_steps.c")
     ]
     output = run([envs.python_path(STACK), "-c", PRINT_DIRECTORIES], env=clean_environ()).output
-    python, numpy, suffix = json.loads(output.splitlines()[-1])
+    python, numpy, libraries, suffix = json.loads(output.splitlines()[-1])
     programs = compilers.install()
     headers = sorted([*source.rglob("theano*.h"), *source.rglob("thunks/*.h")])
     cache = paths.BUILD / "patches" / "extensions"
@@ -290,7 +290,14 @@ def compile_extensions(source: Path) -> None:
             program = programs / ("gcc" if file.endswith(".c") else "g++")
             include = [f"-I{path}" for path in (python, numpy, source / "theano/gof/c_code")]
             compiled = cache / "new"
-            run([program, "-O1", "-w", "-shared", "-fPIC", source / file, *include, "-o", compiled])
+            run(
+                [
+                    *(program, "-O1", "-w", "-shared", "-fPIC", source / file, *include),
+                    # thunks_ext calls functions of the environment's libtheano_functions.
+                    *("-Wl,--as-needed", f"-L{libraries}", f"-Wl,-rpath,{libraries}"),
+                    *("-ltheano_functions", "-o", compiled),
+                ]
+            )
             compiled.rename(cached)
         shutil.copyfile(cached, source / (module.replace(".", "/") + suffix))
 
