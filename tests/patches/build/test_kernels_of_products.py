@@ -179,8 +179,7 @@ import theano
 from theano import tensor
 
 x, y, z = tensor.dmatrices("xyz")
-product = tensor.batched_dot(x[None], y[None])[0]
-f = theano.function([x, y, z], [product, 0.5 * z + tensor.dot(x, y)])
+f = theano.function([x, y, z], [tensor.dot(x, y), 0.5 * z + tensor.dot(y, x)])
 value = np.ones((20, 20))
 print(*(result[3, 4] for result in f(value, value, value)))
 """
