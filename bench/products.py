@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import statistics
 import sys
-import time
-from typing import Any
 
 import numpy as np
 import theano
+from bounds import measure_shortest
 from theano import tensor
 from theano.tensor import thunks_ext
 
@@ -30,18 +29,8 @@ PRODUCTS = [
     ("transformer block", 512, 128, 512, False),
     ("LSTM, all steps", 800, 256, 512, False),
 ]
-# The number of rounds, and the number of calls with the kernels and with the BLAS in a round.
-ROUNDS, CALLS = 20, 20
-
-
-def time_call(function: Any) -> float:
-    """Return the shortest time of CALLS calls in seconds."""
-    times = []
-    for _ in range(CALLS):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
+# The number of rounds that alternate between kernels and BLAS.
+ROUNDS = 20
 
 
 def main(dtype: str = "float64") -> None:
@@ -59,7 +48,7 @@ def main(dtype: str = "float64") -> None:
         for _ in range(ROUNDS):
             for has_kernels, seconds in times.items():
                 thunks_ext.enable_products(has_kernels)
-                seconds.append(time_call(function))
+                seconds.append(measure_shortest(function))
         kernels, blas = (statistics.median(times[key]) * 1e6 for key in (True, False))
         label = f"{graph}: {m} x {k} by {k} x {n}{', transposed' if is_transposed else ''}"
         print(f"{label:60} {kernels:8.1f} {blas:8.1f} {kernels / blas:6.2f}")

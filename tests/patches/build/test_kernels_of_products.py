@@ -2,8 +2,6 @@
 
 import itertools
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -126,7 +124,7 @@ def test_an_element_is_the_sum_of_its_products_in_order():
 @pytest.mark.skipif(not HAS_KERNELS, reason="the processor has no AVX2")
 @pytest.mark.skipif(CPUS == 1, reason="this process may use only one CPU")
 @pytest.mark.parametrize("kernels", [True, False])
-def test_a_flag_disables_the_kernels(kernels):
+def test_a_flag_disables_the_kernels(run_python, kernels):
     program = """
 import os
 import numpy as np
@@ -141,16 +139,8 @@ before = len(os.listdir("/proc/self/task"))
 f(value)
 print(len(os.listdir("/proc/self/task")) - before)
 """
-    completed = subprocess.run(
-        [sys.executable, "-c", program],
-        env={
-            **{name: os.environ[name] for name in os.environ if "_NUM_THREADS" not in name},
-            "THEANO_FLAGS": f"blas.kernels={kernels},elemwise.threads=2",
-        },
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    completed = run_python(program, flags=f"blas.kernels={kernels},elemwise.threads=2")
+    assert completed.returncode == 0, completed.stderr
     assert (int(completed.stdout) > 0) == kernels
 
 
@@ -171,7 +161,7 @@ def test_all_layouts_of_the_operands():
         assert np.array_equal(dot(first(x_value), second(y_value)), expected)
 
 
-def test_products_without_a_blas():
+def test_products_without_a_blas(run_python):
     """Without blas.ldflags, Theano computes products by NumPy."""
     program = """
 import numpy as np
@@ -183,11 +173,5 @@ f = theano.function([x, y, z], [tensor.dot(x, y), 0.5 * z + tensor.dot(y, x)])
 value = np.ones((20, 20))
 print(*(result[3, 4] for result in f(value, value, value)))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "THEANO_FLAGS": "blas.ldflags="},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "20.0 20.5\n"
+    done = run_python(program, flags="blas.ldflags=")
+    assert done.stdout == "20.0 20.5\n", done.stderr

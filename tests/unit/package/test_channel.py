@@ -84,8 +84,8 @@ def test_the_temporary_directory_of_the_index_is_removed(
         (directory / ".tmp" / "half").mkdir(parents=True)
         (directory / "repodata.json").touch()
 
-    # Read the package from sys.modules, because the attribute `index` of rattler is another module,
-    # rattler.index.index.
+    # sys.modules has the package rattler.index. The attribute rattler.index is the module
+    # rattler.index.index instead.
     monkeypatch.setattr(sys.modules["rattler.index"], "index_fs", index_fs)
     asyncio.run(solver._index(str(tmp_path)))
     assert [file.name for file in tmp_path.iterdir()] == ["repodata.json"]
