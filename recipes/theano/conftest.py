@@ -112,18 +112,18 @@ def pytest_pycollect_makeitem(collector, name, obj):
         if name.startswith("_"):
             return []
         if not hasattr(sys.modules[obj.__module__], name):
-            # A class that test_basic.makeTester makes looks itself up in its module, so name the
-            # module that contains the class instead of test_basic.
+            # A class that test_basic.makeTester makes looks itself up in the module __module__. Set
+            # __module__ to the module that contains the class, because makeTester sets test_basic.
             obj.__module__ = collector.obj.__name__
     if name.startswith("test") and inspect.isgeneratorfunction(obj):
         return [
             Case.from_parent(collector, name=f"{name}[{number}]", check=check, instance=instance)
-            for number, (check, instance) in enumerate(_cases(collector, name))
+            for number, (check, instance) in enumerate(_iterate_cases(collector, name))
         ]
     return None
 
 
-def _cases(collector, name):
+def _iterate_cases(collector, name):
     """Yield the cases of a yield test, as pairs of a function and an instance.
 
     If the generator raises an exception, the last case raises it.

@@ -14,7 +14,7 @@ from theano.gof.graph_cache.claims import claims
 lock = threading.RLock()
 
 
-def compiles(function: Callable[..., Any]) -> Callable[..., Any]:
+def serialize_compilation(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a function that compiles: only one thread of this process runs it at a time.
 
     Meanwhile, other processes wait if they compile the same function (graph_cache/claims.py).

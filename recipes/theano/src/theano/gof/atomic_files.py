@@ -15,7 +15,7 @@ def replace_file(path: str | Path, content: bytes) -> None:
     """
     temporary = Path(f"{path}.{os.getpid()}")
     try:
-        # With this mode, only this user may write to the file, whatever the umask is.
+        # With this mode, only this user may write to the file, with any umask.
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)

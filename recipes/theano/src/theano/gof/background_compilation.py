@@ -6,7 +6,7 @@ installs them. While the thread changes the cache, it holds the lock of `theano.
 no other thread compiles a function. The thread ends before the process ends, and before a fork.
 
 One process per compiledir compiles in the background, so that the tasks of a job array do not all
-compile the same modules. The other processes look for the modules in the cache from time to time.
+compile the same modules. The other processes search the cache for the modules every RETRY seconds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PATIENCE = 1.0
 NICE = 5
 
 
-def compile_lock() -> threading.RLock:
+def get_compile_lock() -> threading.RLock:
     """Return the lock that a thread holds while it compiles. A forked process has a new lock."""
     # Theano imports theano.compile after this module.
     from theano.compile import threads  # noqa: PLC0415
@@ -47,12 +47,12 @@ def compile_lock() -> threading.RLock:
 
 @dataclass
 class Request:
-    """A module to compile. ModuleCache.module_from_key uses it as a linker.
+    """Request to compile a module. ModuleCache.module_from_key uses the request as a linker.
 
     Attributes:
         module: the DynamicModule.
         arguments: compile_str's arguments for the module.
-        install: a function that puts the compiled module into use.
+        install: a function that makes the node use the compiled module.
         is_started: whether the module is in the pool.
     """
 
@@ -94,8 +94,8 @@ class BackgroundCompiler:
         self.requests[key] = request
 
     def start(self) -> None:
-        """Start to compile the requested modules, unless another process compiles."""
-        with compile_lock():
+        """Start to compile the requested modules, unless another process has the lock."""
+        with get_compile_lock():
             new = {key: value for key, value in self.requests.items() if not value.is_started}
             if self.timer or not new:
                 return
@@ -124,9 +124,9 @@ class BackgroundCompiler:
                     del self.requests[key]
 
     def _retry(self) -> None:
-        """Try again to start. Another process may have added the modules to the cache."""
+        """Call `start` again. Another process may have added the modules to the cache."""
         # At the end of the process, Python raises RuntimeError instead of starting a thread.
-        with compile_lock(), contextlib.suppress(RuntimeError):
+        with get_compile_lock(), contextlib.suppress(RuntimeError):
             self.timer = None
             with compilelock.lock_ctx():
                 module_files.refresh(cmodule.get_module_cache(config.compiledir))
@@ -136,16 +136,16 @@ class BackgroundCompiler:
         """Wait for the runs of g++ in a pool; install the modules of each run when it has ended."""
         while self.pool is pool:
             pool.wait_for_run()
-            with compile_lock():
+            with get_compile_lock():
                 self._install(pool)
 
     def finish(self) -> None:
         """Wait until all requested modules are compiled, and install them.
 
-        If another process holds the lock of the compiledir, leave the compilation to it. Do nothing
-        if another thread compiles a function for longer than PATIENCE seconds.
+        Do nothing if another process holds the lock of the compiledir, or if another thread
+        compiles a function for longer than PATIENCE seconds.
         """
-        lock = compile_lock()
+        lock = get_compile_lock()
         if self.pool and lock.acquire(timeout=PATIENCE):
             try:
                 while self.pool:

@@ -1,4 +1,4 @@
-"""Broadcast of a replacement to the shape of the variable that it replaces."""
+"""Broadcasting in rewrites: by an Alloc, and to the shape of the replaced variable."""
 
 from __future__ import annotations
 
@@ -8,10 +8,27 @@ import theano
 
 if TYPE_CHECKING:
     from theano.gof.fg import FunctionGraph
-    from theano.gof.graph import Variable
+    from theano.gof.graph import Apply, Variable
 
 
-def as_wide(fgraph: FunctionGraph, old: Variable, new: Variable) -> Variable | None:
+def may_broadcast(node: Apply) -> bool:
+    """Return whether an Alloc may broadcast its value in a call.
+
+    Alloc repeats the value along a dimension if the value has one element there. That is possible
+    in a dimension that is not declared broadcastable, unless the value provably has the length of
+    the result.
+    """
+    value, output = node.inputs[0], node.outputs[0]
+    feature = getattr(getattr(node, "fgraph", None), "shape_feature", None)
+    added = output.ndim - value.ndim
+    return any(
+        not broadcastable
+        and (feature is None or not feature.same_shape(value, output, dim, dim + added))
+        for dim, broadcastable in enumerate(value.broadcastable)
+    )
+
+
+def broadcast_replacement(fgraph: FunctionGraph, old: Variable, new: Variable) -> Variable | None:
     """Return a replacement, broadcast to the shape of the variable that it replaces.
 
     An optimization that removes a constant operand also removes the operand's shape. For example,
@@ -31,16 +48,17 @@ def as_wide(fgraph: FunctionGraph, old: Variable, new: Variable) -> Variable | N
         return new
     pairs = zip(new.type.broadcastable, getattr(old.type, "broadcastable", ()), strict=False)
     # The dimensions that are broadcastable in the replacement but not in the variable.
-    narrow = [
+    narrow_dims = [
         dim
         for dim, (new_broadcastable, old_broadcastable) in enumerate(pairs)
         if new_broadcastable and not old_broadcastable
     ]
-    if not narrow:
+    # A Reshape does not broadcast: its result has as many elements as its input.
+    if not narrow_dims or isinstance(old.owner.op, tensor.Reshape):
         return new
     if not hasattr(fgraph, "shape_feature"):
         return None
     shape = [fgraph.shape_feature.get_shape(old, dim) for dim in range(old.type.ndim)]
-    if all(tensor.extract_constant(shape[dim]) == 1 for dim in narrow):
+    if all(tensor.extract_constant(shape[dim]) == 1 for dim in narrow_dims):
         return new
     return tensor.alloc.make_node(new, *shape).outputs[0]

@@ -63,7 +63,7 @@ def oldest(files: Iterable[CacheFile], limit: int) -> list[CacheFile]:
     """Return the least recently used files whose removal leaves at most `limit` bytes.
 
     Files that were used within the last day are not returned, because a file system may update the
-    time of access only once per day. Then more than `limit` bytes can remain.
+    time of access only once per day. Therefore more than `limit` bytes can remain.
     """
     total = 0
     removable = []
@@ -84,8 +84,12 @@ def remove(files: Iterable[CacheFile]) -> None:
                 entry.path.unlink(missing_ok=True)
 
 
-def shrink(compiledir: str) -> None:
-    """Remove the oldest files if this process's compiledir is larger than `cmodule.max_size` MB."""
+def shrink_compiledir(compiledir: str) -> None:
+    """Remove the least recently used files if a compiledir exceeds `cmodule.max_size` MB.
+
+    Args:
+        compiledir: this process's compiledir.
+    """
     if config.cmodule.max_size:
         limit = config.cmodule.max_size * 10**6
         if files := oldest(modules(compiledir) + graphs(compiledir), limit):

@@ -30,7 +30,7 @@ STRINGS = re.compile(
 class ModuleParts:
     """Base class of cmodule.DynamicModule that writes the source of one or several modules."""
 
-    # DynamicModule sets these.
+    # DynamicModule sets these attributes.
     code_hash: str
     hash_placeholder: str
     includes: list[str]
@@ -42,7 +42,7 @@ class ModuleParts:
     # functions of one module could change the meaning of the other module's code.
     alone = False
 
-    def include_lines(self) -> list[str]:
+    def make_include_lines(self) -> list[str]:
         """Return the #include lines, with <iostream> only if the code names `std`."""
         includes = list(self.includes)
         # Omit <iostream> if possible, because it has as many lines as all other headers together.
@@ -70,12 +70,12 @@ class ModuleParts:
         self.print_init(stream)
 
     @staticmethod
-    def merged_code(modules: Iterable[ModuleParts]) -> str:
+    def merge_code(modules: Iterable[ModuleParts]) -> str:
         """Return one source for several finalized modules.
 
         Equal headers and equal pieces of support code occur once, as in the source of one module
-        of several ops. The functions of each module are in a separate namespace, and so are the
-        sources of its kernels: modules with different kernels may use the same names for them.
+        of several ops. The functions of each module are in a separate namespace. The sources of the
+        module's kernels are in this namespace too, because different kernels may have equal names.
         """
         includes: list[str] = []
         support_code: list[str] = []
@@ -83,8 +83,8 @@ class ModuleParts:
         for number, module in enumerate(modules):
             sio = StringIO()
             module.print_functions(sio)
-            includes.extend(module.include_lines())
-            own_pieces = module.own_pieces()
+            includes.extend(module.make_include_lines())
+            own_pieces = module.select_own_pieces()
             own_code = "\n".join([*own_pieces, sio.getvalue()])
             support_code.extend(
                 piece.replace(module.hash_placeholder, module.code_hash)
@@ -95,8 +95,8 @@ class ModuleParts:
             functions.append(f"namespace module_{number} {{\n{own_code}}}")
         return "\n".join([*dict.fromkeys(includes), *dict.fromkeys(support_code), *functions])
 
-    def own_pieces(self) -> list[str]:
-        """Return the pieces of support code that merged_code puts into the module's namespace.
+    def select_own_pieces(self) -> list[str]:
+        """Return the pieces of support code that merge_code puts into the module's namespace.
 
         These are the sources of kernels and the struct that uses them.
         """
@@ -108,8 +108,8 @@ class ModuleParts:
         """Return the pieces of support code up to the last piece that leaves a macro defined.
 
         Modules can share a source only if these pieces are equal. Otherwise, the macro of one
-        module could change the code of another module. Include guards do not count, nor do
-        Theano's own macros (THEANO_MACRO_*), because all modules define them in the same way.
+        module could change the code of another module. Include guards are ignored. Theano's own
+        macros (THEANO_MACRO_*) are ignored too, because all modules define them in the same way.
         """
         define = re.compile(
             r"^[ \t]*#[ \t]*(?:ifndef[ \t]+(\w+)\s*#[ \t]*)?define[ \t]+(\w+)", re.MULTILINE
@@ -199,6 +199,11 @@ def run(cmd: list[str], lib_filename: str, module_name: str) -> tuple[bytes, byt
     return result
 
 
+def count_jobs() -> int:
+    """Return the largest number of parallel runs of g++: the flag cmodule.jobs, or the CPUs."""
+    return config.cmodule.jobs or len(os.sched_getaffinity(0))
+
+
 class CompilationPool:
     """Compile modules before Theano needs them, in parallel runs of g++ with several modules each.
 
@@ -220,7 +225,7 @@ class CompilationPool:
         self.nice = nice
 
     def __enter__(self) -> Self:
-        self.jobs: int = config.cmodule.jobs or len(os.sched_getaffinity(0))
+        self.jobs = count_jobs()
         self.names: set[str] = set()
         self.runs: list[Compilation] = []
         return self
@@ -251,7 +256,7 @@ class CompilationPool:
                 self.names.add(module.code_hash)
                 group_key = (
                     type(module),
-                    tuple(self.compiler_flags(arguments)),
+                    tuple(self.select_compiler_flags(arguments)),
                     module.shared_prefix(),
                     module.code_hash if module.alone else None,
                 )
@@ -263,11 +268,11 @@ class CompilationPool:
 
     @staticmethod
     def split_evenly(
-        modules: Iterable[tuple[ModuleParts, Arguments]], number: int
+        modules: Iterable[tuple[ModuleParts, Arguments]], n_batches: int
     ) -> list[list[tuple[ModuleParts, Arguments]]]:
-        """Split modules into a number of batches with about the same amount of code."""
-        batches: list[list[tuple[ModuleParts, Arguments]]] = [[] for _ in range(number)]
-        sizes = [0] * number
+        """Split modules into n_batches batches with about the same amount of code."""
+        batches: list[list[tuple[ModuleParts, Arguments]]] = [[] for _ in range(n_batches)]
+        sizes = [0] * n_batches
         for module, arguments in sorted(
             modules, key=lambda pair: len(pair[1]["src_code"]), reverse=True
         ):
@@ -277,7 +282,7 @@ class CompilationPool:
         return batches
 
     @staticmethod
-    def compiler_flags(arguments: Arguments) -> list[str]:
+    def select_compiler_flags(arguments: Arguments) -> list[str]:
         """Return the flags among compile_str's arguments, without the linker's flags."""
         return [flag for flag in arguments["preargs"] if not flag.startswith("-Wl,")]
 
@@ -289,7 +294,7 @@ class CompilationPool:
         names = [module.code_hash for module, _ in modules]
         location = tempfile.mkdtemp(dir=self.directory.name)
         arguments = dict(
-            modules[0][1], src_code=ModuleParts.merged_code([module for module, _ in modules])
+            modules[0][1], src_code=ModuleParts.merge_code([module for module, _ in modules])
         )
         for key in ("include_dirs", "lib_dirs", "libs"):
             arguments[key] = list(
@@ -303,7 +308,7 @@ class CompilationPool:
             for flag in module_arguments["preargs"]
             if flag.startswith("-Wl,")
         )
-        arguments["preargs"] = [*self.compiler_flags(arguments), *linker_flags]
+        arguments["preargs"] = [*self.select_compiler_flags(arguments), *linker_flags]
         cmd, lib_filename = cmodule.GCC_compiler.write_source(location=location, **arguments)
         compilation = Compilation(self.executor, cmd, lib_filename)
         self.runs.append(compilation)

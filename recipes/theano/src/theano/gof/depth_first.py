@@ -1,4 +1,4 @@
-"""Depth-first traversal with a stack of generators, so that depth has no recursion limit."""
+"""Depth-first traversal with a stack of generators, to which no recursion limit applies."""
 
 from __future__ import annotations
 

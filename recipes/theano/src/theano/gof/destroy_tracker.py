@@ -94,7 +94,12 @@ class DestroyTracker:
         self._note_views(app, app.inputs)
 
     def change_input(self, app: Apply, *variables: Variable) -> None:
-        """Record that an input of a node was replaced: the old and the new variable."""
+        """Record that an input of a node was replaced.
+
+        Args:
+            app: the node.
+            variables: the old and the new input.
+        """
         self.parents.pop(app, None)
         self.changed[app] = None
         self._note_readers(variables)
@@ -191,8 +196,8 @@ class DestroyTracker:
         for indices in app.op.destroy_map.values():
             destroyed = app.inputs[indices[0]]
             views = views_of[root_of[destroyed]]
-            # Two lists of pairs (d, i): the op destroys input d. For a pair in `same`, input i may
-            # be the same variable. For a pair in `aliased`, input i may share its memory.
+            # Two lists of pairs (d, i), where the op destroys input d. For a pair in `same`, inputs
+            # d and i may be the same variable. For a pair in `aliased`, they may share memory.
             same = getattr(app.op, "destroyhandler_tolerate_same", [])
             aliased = getattr(app.op, "destroyhandler_tolerate_aliased", [])
             assert isinstance(same, list)
@@ -216,7 +221,7 @@ class DestroyTracker:
         changed node needs another position.
 
         Raises:
-            InconsistencyError: the order of computation has a cycle, or `orderings` raised it.
+            InconsistencyError: the dependencies have a cycle, or `orderings` raised this error.
         """
         waits = self.orderings(ordered=False)
         if self._have_positions(waits):
@@ -229,7 +234,7 @@ class DestroyTracker:
         self.changed.clear()
 
     def _have_positions(self, waits: Mapping[Apply, Collection[Apply]]) -> bool:
-        """Give positions to new nodes; return whether each changed node comes after its parents."""
+        """Set positions of new nodes; return whether each changed node comes after its parents."""
         position = self.position
         for app in self.changed:
             last_position = -1.0
@@ -279,7 +284,7 @@ def contains_cycle(
     parents_of: dict[Apply, list[Apply]],
     position: dict[Apply, float] | None = None,
 ) -> bool:
-    """Return whether the order of computation has a cycle.
+    """Return whether the dependencies of a graph's nodes have a cycle.
 
     A node waits for the nodes that compute its inputs and for the nodes in `orderings`.
 

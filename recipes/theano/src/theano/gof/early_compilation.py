@@ -1,4 +1,4 @@
-"""Early compilation of a function's modules in parallel, and of the inner graphs of its ops."""
+"""Early and parallel compilation of the modules of a function and of its inner functions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class UnlinkedFunction:
 
 
 def module_signature(node: Apply) -> tuple[Any, tuple[tuple[Any, int], ...]]:
-    """Return a key: nodes of one function have equal keys if they need the same module.
+    """Return a key that is equal for nodes of one function that need the same module.
 
     Returns:
         The op, and for each input its type and a number. The number is the id of a constant, or the
@@ -69,9 +69,10 @@ def module_signature(node: Apply) -> tuple[Any, tuple[tuple[Any, int], ...]]:
 
 
 def shares_params(linker: CLinker, node: Apply) -> bool:
-    """Return whether a linker can serve a node.
+    """Return whether the linker of another node can make the thunk of a node.
 
-    This is true if the linker uses no params, the node has none, or the linker has the node's.
+    This is true in three cases: the linker uses no params, the node has no params, or the linker
+    has the params of the node.
 
     Args:
         linker: the linker of another node with the same module_signature.
@@ -167,11 +168,11 @@ def compile_ahead(nodes: Sequence[Apply], storage_map: Map, compute_map: Map) ->
         # optimized.
         for node in sorted(nodes_by_op.values(), key=count_inner_nodes, reverse=True):
             with add_node_to_errors(node):
-                link = inner_functions[node] = node.op.optimize_inner()
+                unlinked = inner_functions[node] = node.op.optimize_inner()
             started_nodes.append(node)
-            linker = link.maker.linker
+            linker = unlinked.maker.linker
             if getattr(linker, "c_thunks", False) is not False:
-                start(link.maker.fgraph.toposort(), {}, {})
+                start(unlinked.maker.fgraph.toposort(), {}, {})
 
     with CompilationPool() as pool:
         try:

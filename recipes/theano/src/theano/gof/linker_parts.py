@@ -99,7 +99,7 @@ class LinkerParts:
         if key not in shipped_modules:
             if key in cmodule.get_module_cache(config.compiledir).entry_from_key:
                 return None
-            shipped_modules[key] = shipped.find(
+            shipped_modules[key] = shipped.find_module(
                 self.get_dynamic_module(), arguments or self.compile_arguments()
             )
         return shipped_modules[key]

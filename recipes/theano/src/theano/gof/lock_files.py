@@ -18,7 +18,7 @@ from typing import IO
 
 _logger = logging.getLogger("theano.gof.compilelock")
 
-# A process that waits longer than this for a lock logs a message. In seconds.
+# A process logs a message if it waits for a lock for more than PATIENCE seconds.
 PATIENCE = 5
 # The holder of a lock file touches the file every BEAT seconds. After SILENCE seconds without a
 # touch, other processes consider the holder dead. SILENCE is much longer than BEAT, because a
@@ -28,7 +28,7 @@ SILENCE = 120
 
 
 def write_holder(file: IO[str]) -> None:
-    """Write the name of this process into a file that it has locked; other processes log the name.
+    """Write PID and host into a file that this process has locked; waiting processes log them.
 
     Ignore errors, such as a full disk.
     """
@@ -42,14 +42,14 @@ def write_holder(file: IO[str]) -> None:
 
 @functools.cache
 def log_holder(path: str) -> None:
-    """Log the name of the process that holds the lock on a file, once per path."""
-    holder = _read_text(path).strip().removeprefix("process ") or "of unknown number"
+    """Log the PID and host of the process that holds the lock on a file, once per path."""
+    holder = _read_text(path).strip().removeprefix("process ") or "with unknown PID"
     _logger.info("Waiting for the compile lock %s, held by process %s", path, holder)
 
 
 @contextlib.contextmanager
 def report_wait(log: Callable[..., None], *arguments: str) -> Iterator[None]:
-    """Call `log` in a thread if the block, which acquires a lock, takes over PATIENCE seconds."""
+    """Call `log` in a thread if the block, which acquires a lock, exceeds PATIENCE seconds."""
     timer = threading.Timer(PATIENCE, log, arguments)
     timer.daemon = True
     timer.start()
@@ -75,7 +75,8 @@ def try_lock(file: int | IO[str], kind: int = fcntl.LOCK_EX, *byte_range: int) -
     Args:
         file: the open file or its descriptor.
         kind: fcntl.LOCK_SH for a shared lock, or fcntl.LOCK_EX for an exclusive lock.
-        byte_range: the number of bytes to lock and the offset of the first; by default, all bytes.
+        byte_range: the number of bytes to lock, and the offset of the first byte; by default, all
+            bytes.
 
     Raises:
         OSError: the file system supports no locks.
@@ -107,16 +108,16 @@ def _read_text(path: str) -> str:
 def _read_start_time(process: int | str) -> str:
     """Return the start time of a process, or "" if there is no such process.
 
-    The unit is the kernel's clock tick since boot. The start time distinguishes a process from a
-    later process with the same number.
+    The start time is a number of clock ticks since boot. It distinguishes a process from a later
+    process with the same PID.
     """
     return " ".join(_read_text(f"/proc/{process}/stat").rpartition(")")[2].split()[19:20])
 
 
 def _identify_namespace() -> str:
-    """Return an identifier of the host's boot and of the container.
+    """Return an identifier of the host's current boot and of this process's PID namespace.
 
-    A process number is unique within one namespace of one boot.
+    A PID is unique within one PID namespace of one boot.
     """
     try:
         namespace = str(Path("/proc/self/ns/pid").readlink())
@@ -146,8 +147,8 @@ class LockFile:
 
     Attributes:
         path: the path of the lock file.
-        process: the number of the process that created the lock.
-        holder: the content of the lock file: process number, start time, namespace, host name.
+        process: the PID of the process that created the lock.
+        holder: the content of the lock file: PID, start time, namespace, host name.
         closed: an event that ends the thread.
     """
 
@@ -222,7 +223,7 @@ class LockFile:
                 os.utime(self.path)
 
     def close(self) -> None:
-        """Release the lock, unless another process removed it or this process is a fork."""
+        """Remove the file, unless this process is a fork or another process has replaced it."""
         self.closed.set()
         if self.process == os.getpid() and _read_text(str(self.path)) in (self.holder, ""):
             with contextlib.suppress(OSError):

@@ -34,7 +34,7 @@ ROOM = 2**23
 # In seconds.
 A_DAY = 24 * 60 * 60
 
-# The paths of key files that could not be written, so the keys in memory are newer.
+# The paths of key files that could not be written, so the keys in memory are newer than the files.
 unsaved: set[str] = set()
 # Maps the directory of a module cache to the result of compute_cache_state after the last refresh.
 states: dict[str, tuple[int, ...]] = {}
@@ -100,7 +100,7 @@ def read_key(path: str) -> Any:
         OSError: the file cannot be read, or another user could have written it.
         Exception: pickle failed, for example because the class of a key cannot be imported.
     """
-    content = trust.read(path)
+    content = trust.read_trusted(path)
     pickled = content[:-CHECKSUM_SIZE]
     if content[-CHECKSUM_SIZE:] == make_checksum(pickled):
         return pickle.loads(pickled)
@@ -160,12 +160,12 @@ def check_library(entry: str, key_data: KeyData | None) -> None:
         Damaged: the library's checksum differs from the KeyData's checksum.
         OSError: the library cannot be read, or another user could have written it.
     """
-    content = trust.read(entry)
+    content = trust.read_trusted(entry)
     checksum = getattr(key_data, "checksum", None)
     # The KeyData of an older Theano has no checksum.
     if checksum not in (None, make_checksum(content)):
         raise Damaged(entry)
-    # Theano removes the modules whose time of access is oldest, but some mounts do not update it.
+    # Theano removes the least recently used modules, but some mounts do not update access times.
     with contextlib.suppress(OSError):
         status = Path(entry).stat()
         if time.time() - status.st_atime > A_DAY:
@@ -191,7 +191,7 @@ def import_library(name: str, path: str) -> ModuleType:
 
 
 def drop_module(cache: ModuleCache, entry: str, error: Exception) -> None:
-    """Remove a module that cannot be loaded from a cache; delete its files if they are damaged.
+    """Remove an unloadable module from a module cache; delete its files if they are damaged.
 
     Args:
         cache: the cache that contains the module.
@@ -237,7 +237,7 @@ def has_room(directory: str) -> bool:
     return space.f_bavail * space.f_frsize >= ROOM
 
 
-def new_directory(compiledir: str) -> str:
+def make_module_directory(compiledir: str) -> str:
     """Make a directory for a module in the compiledir, or in a private directory if that fails."""
     try:
         if not has_room(compiledir):
@@ -245,7 +245,7 @@ def new_directory(compiledir: str) -> str:
         return tempfile.mkdtemp(dir=compiledir)
     except OSError as error:
         warn_uncached(compiledir, error)
-        return tempfile.mkdtemp(dir=compiledirs.private())
+        return tempfile.mkdtemp(dir=compiledirs.make_private_directory())
 
 
 def replace_full_directory(location: str, error: Exception) -> str:
@@ -262,7 +262,7 @@ def replace_full_directory(location: str, error: Exception) -> str:
     if any(directory.is_relative_to(path) for _, path in compiledirs.private_directories):
         raise error
     if getattr(error, "errno", None) not in (errno.ENOSPC, errno.EDQUOT):
-        # g++ reports a full disk as text in the user's language, so find out by writing.
+        # g++ reports a full disk as text in the user's language, so test the space by writing.
         try:
             with tempfile.TemporaryFile(dir=directory) as file:
                 file.write(bytes(ROOM))
@@ -274,7 +274,7 @@ def replace_full_directory(location: str, error: Exception) -> str:
         reason = error
     shutil.rmtree(directory, ignore_errors=True)
     warn_uncached(str(directory.parent), reason)
-    return tempfile.mkdtemp(dir=compiledirs.private())
+    return tempfile.mkdtemp(dir=compiledirs.make_private_directory())
 
 
 def compute_cache_state(cache: ModuleCache) -> tuple[int, ...]:
@@ -300,11 +300,12 @@ def refresh(cache: ModuleCache) -> None:
         states[cache.dirname] = compute_cache_state(cache)
 
 
-def publish(cache: ModuleCache, location: str) -> None:
-    """Set the permissions of a new module: only its owner may write.
+def publish_module(cache: ModuleCache, location: str) -> None:
+    """Set the permissions of a new module, and record the module cache as refreshed.
 
-    The users who may read the compiledir may read the module. The caller has held the compile lock
-    since the last refresh, so no other process has added a module.
+    Only the owner may write to the module. Users who may read the compiledir may read the module.
+    The caller has held the compile lock since the last refresh, so no other process has added a
+    module.
 
     Args:
         cache: the module cache that contains the module.

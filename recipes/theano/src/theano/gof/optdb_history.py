@@ -6,8 +6,8 @@ import hashlib
 import sys
 from types import FrameType
 
-# A hash of all registrations and tags of optimizers by Theano's modules. None after another module
-# has changed them: then no graph is cached, because the code of the optimizers is unknown.
+# A hash of all registrations and tags of optimizers by Theano's modules. None if a module of
+# another package has changed them: then no graph is cached, because this module's code is unknown.
 history: str | None = ""
 
 

@@ -102,7 +102,7 @@ def find_level_file(suffix: str) -> Path | None:
 
 
 @functools.cache
-def index() -> dict[str, str]:
+def read_index() -> dict[str, str]:
     """Read the index for this processor: module names and the paths of their libraries."""
     path = find_level_file(".json")
     if path is None:
@@ -111,21 +111,21 @@ def index() -> dict[str, str]:
     return {name: str(path.parent / library) for name, library in libraries.items()}
 
 
-def find(module: ModuleParts, arguments: Arguments) -> ModuleType | None:
+def find_module(module: ModuleParts, arguments: Arguments) -> ModuleType | None:
     """Load the shipped module for a DynamicModule; return None if there is none.
 
     Args:
         module: the DynamicModule, which would otherwise be compiled.
         arguments: compile_str's arguments for the module.
     """
-    path = index() and index().get(name_module(module, arguments))
+    path = read_index() and read_index().get(name_module(module, arguments))
     if not path:
         return None
     # A library contains several modules. The hash of a module's code is its name in the library.
     return module_files.import_library(module.code_hash, path)
 
 
-def write(linkers: Iterable[CLinker], level: str, directory: str) -> None:
+def write_modules(linkers: Iterable[CLinker], level: str, directory: str) -> None:
     """Compile the modules of linkers for a level of processors, and write the level's index.
 
     The modules are not loaded, because this machine's processor may be of a lower level.
@@ -155,7 +155,7 @@ def write(linkers: Iterable[CLinker], level: str, directory: str) -> None:
             names[name], _, modules = groups.setdefault(group, (library, arguments, []))
             modules.append(module)
     for library, arguments, modules in groups.values():
-        arguments["src_code"] = cmodule.DynamicModule.merged_code(modules)
+        arguments["src_code"] = cmodule.DynamicModule.merge_code(modules)
         compile_library(arguments, Path(directory, library))
     with Path(directory, f"{level}.json").open("w") as file:
         json.dump(names, file, indent=0, sort_keys=True)

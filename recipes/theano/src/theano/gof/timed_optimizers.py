@@ -52,7 +52,7 @@ class TimedOptimizers:
             ]
             for lopt in equilibrium.get_local_optimizers()
         }
-        # The keys are classes of ops and ops.
+        # The keys are ops and classes of ops.
         lopts_by_key = equilibrium.local_optimizers_map.items()
         lopts_for_all = equilibrium.local_optimizers_all
         self.all_types = self._select(lopts_for_all)

@@ -23,7 +23,7 @@ NAMES = {
 
 
 def in_kernels(code: str) -> str:
-    """Replace NumPy's names of types in C code by libgpuarray's: npy_int32 becomes ga_int."""
+    """Replace NumPy's type names in C code by libgpuarray's type names: npy_int32 by ga_int."""
     return re.sub(r"\bnpy_\w+", lambda match: NAMES.get(match[0], match[0]), code)
 
 
@@ -33,5 +33,5 @@ def scalar_versions(op: Any) -> list[tuple[Any, ...]]:
     Args:
         op: a GpuCAReduceCuda. Its kernels contain the C code of its scalar ops.
     """
-    scalar_ops = [op.scalar_op, *([op.pre_scalar_op] if op.pre_scalar_op else [])]
+    scalar_ops = filter(None, (op.scalar_op, op.pre_scalar_op))
     return [scalar_op.c_code_cache_version() for scalar_op in scalar_ops]

@@ -1,8 +1,8 @@
 """Capture of kernel launches as a CUDA graph, by calls of NVIDIA's driver through ctypes.
 
-One call of the driver launches all kernels of a CUDA graph. The kernels use the addresses that they
-had in the capture. Therefore their memory must not be freed as long as the graph exists. During a
-capture, libgpuarray allocates from a memory pool that only CUDA graphs use.
+One call of the driver launches all kernels of a CUDA graph. The kernels use the same addresses as
+in the capture. Therefore the memory at these addresses must not be freed as long as the graph
+exists. During a capture, libgpuarray allocates from a memory pool that only CUDA graphs use.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ CAPTURE_MODE_RELAXED = 2
 AUTO_FREE_ON_LAUNCH = 1
 DEVICE_MEMORY = 2
 KERNEL_NODE, COPY_NODE, MEMSET_NODE, EMPTY_NODE, ALLOCATION_NODE, FREE_NODE = 0, 1, 2, 5, 10, 11
+# The nodes that never use the host.
+DEVICE_NODES = (KERNEL_NODE, MEMSET_NODE, EMPTY_NODE, ALLOCATION_NODE, FREE_NODE)
 # In bytes: the size of CUDA_MEMCPY3D, and the offsets of srcMemoryType and dstMemoryType in it.
 COPY_SIZE, COPY_FROM, COPY_TO = 200, 32, 120
 
@@ -36,8 +38,8 @@ class Device:
     """The stream and the free memory of a context of libgpuarray.
 
     Attributes:
-        max_graph_bytes: the limit of graph_bytes: from this number on, the caller must start no
-            capture. The last capture may exceed the limit.
+        max_graph_bytes: the limit of graph_bytes. If graph_bytes has reached the limit, the caller
+            must not start a capture. The last capture may exceed the limit.
         graph_bytes: the number of bytes that captures have allocated.
     """
 
@@ -45,7 +47,7 @@ class Device:
         """Look up the functions of the driver, and check the layout of the context.
 
         Raises:
-            CaptureError: the driver is too old, or the context is not as expected.
+            CaptureError: the driver is too old, or the device or a flag is not suitable.
         """
         if context.kind != b"cuda":
             raise CaptureError("the device is not a CUDA device")
@@ -54,7 +56,7 @@ class Device:
         # The list of the free blocks of the graphs' memory pool.
         self._pool = 0
         self._is_pool_in_use = False
-        # Arrays of the pool that were in use when they were released.
+        # Arrays of the pool to which other objects still referred when `release` removed them.
         self._in_use: list[Any] = []
         try:
             self._driver = ctypes.CDLL("libcuda.so.1")
@@ -80,14 +82,14 @@ class Device:
         self._allocated = self._field(ALLOCATED)
 
     def _field(self, offset: int) -> c_uint64:
-        """Return a field of the context, as an object that reads and writes it."""
+        """Return a ctypes object that reads and writes a field of the context."""
         return c_uint64.from_address(self._context.ptr + offset)
 
     @contextlib.contextmanager
     def _use_pool(self) -> Iterator[None]:
         """Let libgpuarray allocate arrays from the graphs' memory pool, and free arrays to it.
 
-        In the meantime, no other thread runs Python code, unless the caller releases Python's lock.
+        In the meantime, no other thread runs Python code, unless the caller releases the GIL.
         """
         if self._is_pool_in_use:
             yield
@@ -106,8 +108,8 @@ class Device:
         """Capture the work that a function submits to the stream. The work is not executed.
 
         Args:
-            run: the function. It must not leave arrays that it allocates anywhere but in the
-                variables that are passed to `release` later.
+            run: the function. When it has returned, all arrays that it allocated must be freed,
+                except arrays that are later passed to `release`.
 
         Raises:
             CaptureError: the work needs the host, so that a graph cannot repeat it.
@@ -135,13 +137,13 @@ class Device:
     def release(self, arrays: list[Any]) -> None:
         """Remove arrays of the graphs' memory pool from a list, and free them to the pool.
 
-        Elsewhere, libgpuarray would give their memory to other arrays, and graphs overwrite it. An
-        array that is still in use is never freed.
+        If they were freed outside of this method, libgpuarray would reuse their memory for other
+        arrays, which graphs would overwrite. An array to which other objects refer is never freed.
         """
         with self._use_pool():
             while arrays:
                 array = arrays.pop()
-                # The references are the variable and the argument of getrefcount.
+                # Two references always exist: the variable and the argument of getrefcount.
                 if sys.getrefcount(array) > 2:
                     self._in_use.append(array)
                 del array
@@ -176,9 +178,7 @@ class Device:
                 for offset in (COPY_FROM, COPY_TO):
                     if c_int.from_buffer(copy, offset).value != DEVICE_MEMORY:
                         raise CaptureError("the work copies from or to the host")
-            elif kind.value not in (
-                *(KERNEL_NODE, MEMSET_NODE, EMPTY_NODE, ALLOCATION_NODE, FREE_NODE),
-            ):
+            elif kind.value not in DEVICE_NODES:
                 raise CaptureError(f"the work contains a node of the kind {kind.value}")
 
     def _make_executable(self, graph: c_void_p) -> c_void_p:

@@ -1,7 +1,7 @@
 """Check of a CUDA device before its first use, by queries of NVIDIA's driver through ctypes.
 
-pygpu's errors name only the call that failed. The driver can tell the cause. ctypes needs no
-compiler. The queries also name the directory of a device's compiled kernels.
+pygpu's errors name only the call that failed; these errors name the cause. ctypes needs no
+compiler. The name of the directory of compiled kernels depends on the results of the queries.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def choose_kernel_cache(cache_path: str, device: str) -> dict[str, str]:
 
     pygpu's key of a kernel has the kernel's source, the driver's version of CUDA and the compute
     capability for which NVRTC compiles. The kernel also depends on the versions of NVRTC and of the
-    driver, and on the device: Hopper and Blackwell have equal keys. So the directory's name
-    contains these.
+    driver, and on the device: Hopper and Blackwell have equal keys. So the directory has a
+    subdirectory for each result of _describe_target.
 
     Args:
         cache_path: the value of the flag `gpuarray.cache_path`.
@@ -62,21 +62,19 @@ def choose_kernel_cache(cache_path: str, device: str) -> dict[str, str]:
 
 
 def _describe_target(device: str) -> str:
-    """Return a name for all that determines the machine code of a kernel, except its source.
+    """Return a name for a device's compute capability, NVRTC's version and the driver's version.
+
+    Together with a kernel's source, they determine its machine code.
 
     Args:
-        device: as for check. Without a number, the name contains the capabilities of all devices.
+        device: as for check_device. Without a number, the name contains the capabilities of all
+            devices.
     """
     cuda = ctypes.CDLL("libcuda.so.1")
-    number = re.match(r"cuda(\d+)$", device)
-    count = ctypes.c_int()
-    cuda.cuDeviceGetCount(ctypes.byref(count))
-    handle = ctypes.c_int()
-    capabilities = set()
-    for ordinal in [int(number.group(1))] if number else range(count.value):
-        cuda.cuDeviceGet(ctypes.byref(handle), ordinal)
-        capabilities.add(_query_capability(cuda, handle))
-    parts = [f"sm_{major}{minor}" for major, minor in sorted(capabilities)]
+    number = _parse_number(device)
+    numbers = range(_count_devices(cuda)) if number is None else [number]
+    capabilities = {_query_capability(cuda, number) for number in numbers}
+    parts = [f"sm_{major}{minor}" for major, minor in sorted(filter(None, capabilities))]
     if NVRTC_LIBRARY.exists():
         # The size distinguishes builds of one version of CUDA.
         parts.append(f"nvrtc_{NVRTC_LIBRARY.stat().st_size}")
@@ -86,7 +84,14 @@ def _describe_target(device: str) -> str:
     return "-".join(parts)
 
 
-def check(device: str, nvrtc: str = NVRTC) -> None:
+def query_capabilities() -> set[str]:
+    """Return the compute capabilities of all devices, such as {"90"}, after the driver's start."""
+    cuda = ctypes.CDLL("libcuda.so.1")
+    capabilities = (_query_capability(cuda, number) for number in range(_count_devices(cuda)))
+    return {f"{major}{minor}" for major, minor in filter(None, capabilities)}
+
+
+def check_device(device: str, nvrtc: str = NVRTC) -> None:
     """Check that a device can be used.
 
     Args:
@@ -119,32 +124,47 @@ def check(device: str, nvrtc: str = NVRTC) -> None:
 
 
 def _check_capability(cuda: ctypes.CDLL, device: str) -> None:
-    """Check that a device with a number exists and has at least the capability OLDEST.
+    """Check that a device exists and has at least the capability OLDEST.
+
+    Do nothing for a PCI bus ID; check device 0 for "cuda".
 
     Raises:
         DeviceError: the device does not exist, or is too old.
     """
-    number = re.match(r"cuda(\d*)$", device)
+    number = 0 if device == "cuda" else _parse_number(device)
     if number is None:
         return
-    ordinal = int(number.group(1) or 0)
-    handle = ctypes.c_int()
-    if cuda.cuDeviceGet(ctypes.byref(handle), ordinal):
-        count = ctypes.c_int()
-        cuda.cuDeviceGetCount(ctypes.byref(count))
+    capability = _query_capability(cuda, number)
+    if capability is None:
         raise DeviceError(
-            f"there is no device {ordinal}: the NVIDIA driver has {count.value}, counted from 0"
+            f"there is no device {number}: the NVIDIA driver has {_count_devices(cuda)}, counted "
+            "from 0"
         )
-    capability = _query_capability(cuda, handle)
     if capability < OLDEST:
         raise DeviceError(
-            f"device {ordinal} has compute capability {_format_version(capability)}, and this CUDA"
+            f"device {number} has compute capability {_format_version(capability)}, and this CUDA"
             f" compiles for {_format_version(OLDEST)} and newer. Use a newer device"
         )
 
 
-def _query_capability(cuda: ctypes.CDLL, handle: ctypes.c_int) -> tuple[int, int]:
-    """Return the compute capability of a device."""
+def _parse_number(device: str) -> int | None:
+    """Return the number N of the device "cudaN"; return None for other values of the flag."""
+    match = re.fullmatch(r"cuda(\d+)", device)
+    return int(match[1]) if match else None
+
+
+def _count_devices(cuda: ctypes.CDLL) -> int:
+    """Return the number of devices."""
+    count = ctypes.c_int()
+    cuda.cuDeviceGetCount(ctypes.byref(count))
+    return count.value
+
+
+def _query_capability(cuda: ctypes.CDLL, number: int) -> tuple[int, int] | None:
+    """Return the compute capability of a device, or None if there is no device with the number."""
+    handle = ctypes.c_int()
+    if cuda.cuDeviceGet(ctypes.byref(handle), number):
+        return None
     return (
         _query_attribute(cuda, handle, COMPUTE_CAPABILITY_MAJOR),
         _query_attribute(cuda, handle, COMPUTE_CAPABILITY_MINOR),

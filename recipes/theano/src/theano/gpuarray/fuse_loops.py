@@ -179,9 +179,9 @@ def iterate_groups(nodes: Sequence[Apply]) -> Iterator[list[Apply]]:
     Args:
         nodes: the nodes of a graph in topological order.
     """
-    # By node: its level (see FuseLoops), or -1 for a node that no kernel precedes.
+    # Maps a node to its level (see FuseLoops), or to -1 if no kernel precedes the node.
     levels: dict[Apply, int] = {}
-    # By node that a kernel can contain: its launches without fusion.
+    # Maps a node that a kernel can contain to the number of its launches without fusion.
     fusable: dict[Apply, int] = {}
     # A union-find structure: connected nodes of a level form a component.
     parents: dict[Apply, Apply] = {}
@@ -229,27 +229,24 @@ def pack_components(
 
     Args:
         components: the components of one level and one device.
-        launches: by node: its launches without fusion.
+        launches: maps a node to the number of its launches without fusion.
     """
-    group: list[Apply] = []
+    groups: list[list[Apply]] = [[]]
     for component in components:
-        if group and count_parameter_bytes(group + component) > MAX_PARAMETER_BYTES:
-            if sum(launches[node] for node in group) > 1:
-                yield group
-            group = []
+        if count_parameter_bytes(groups[-1] + component) > MAX_PARAMETER_BYTES:
+            groups.append([])
         if count_parameter_bytes(component) <= MAX_PARAMETER_BYTES:
-            group = group + component
-    if sum(launches[node] for node in group) > 1:
-        yield group
+            groups[-1] += component
+    yield from (group for group in groups if sum(launches[node] for node in group) > 1)
 
 
 def count_parameter_bytes(group: Sequence[Apply]) -> int:
     """Estimate the size of a kernel's parameters in bytes: 8 for each parameter."""
     inputs, outputs = find_borders(group)
     arrays = [v for v in (*inputs, *outputs) if isinstance(v.type, GpuArrayType)]
-    numbers = sum(2 + v.type.ndim for v in (*arrays, *outputs))
-    numbers += sum(3 * len(node.inputs) for node in group if not is_elemwise(node))
-    return 8 * int(numbers)
+    n_parameters = sum(2 + v.type.ndim for v in (*arrays, *outputs))
+    n_parameters += sum(3 * len(node.inputs) for node in group if not is_elemwise(node))
+    return 8 * int(n_parameters)
 
 
 def find_borders(group: Sequence[Apply]) -> tuple[list[Variable], list[Variable]]:

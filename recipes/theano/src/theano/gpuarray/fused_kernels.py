@@ -284,10 +284,11 @@ class KernelWriter:
 
     @staticmethod
     def _write_division(index: str, size: str, total: str, scope: Scope) -> None:
-        """Write the division of `remainder` by `size`, whose remainder is `index`.
+        """Write code that divides the C variable `remainder` by `size`.
 
-        If the number of elements, `total`, fits in 32 bits, the division has 32 bits, which is
-        faster.
+        The code sets `index` to the remainder of the division, and `remainder` to the quotient. If
+        the number of elements, `total`, fits in 32 bits, the operands have 32 bits, because such a
+        division is faster.
         """
         for condition, kind in ((f"if ({total} <= 0xffffffffu)", "ga_uint"), ("else", "ga_size")):
             scope.add(
@@ -312,7 +313,7 @@ class KernelWriter:
         )
 
     def _write_value(self, reference: int, indices: tuple[str, ...], scope: Scope) -> str:
-        """Write code that computes the element of a value; return the C variable that has it."""
+        """Write code that computes an element of a value; return the C variable that holds it."""
         indices = tuple(
             "0" if broadcast else index
             for broadcast, index in zip(self.graph.get_pattern(reference), indices, strict=True)

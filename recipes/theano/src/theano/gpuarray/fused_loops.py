@@ -65,7 +65,7 @@ class GpuFusedLoops(GpuKernelBase, Op):
         return Apply(self, list(inputs), [graph.variables[i].type() for i in self.program.results])
 
     def get_params(self, node: Apply) -> Any:
-        """Return the context, libgpuarray's handle of the device, of the arrays."""
+        """Return the context of the arrays: libgpuarray's handle of their device."""
         return node.outputs[0].type.context
 
     def c_headers(self) -> list[str]:
@@ -137,7 +137,8 @@ class GpuFusedLoops(GpuKernelBase, Op):
         return -1;
     }};"""
         writer = HostWriter(graph, dict(self.inplace), inputs, outputs, sub["params"])
-        # Errors in the lambda return -1, because the code "fail" jumps to a label outside of it.
+        # The lambda returns -1 on errors, because the code "fail" jumps to a label outside of the
+        # lambda.
         return f"""
 auto compute = [&]() -> int {{
 {writer.write(launch)}
@@ -272,7 +273,7 @@ class HostWriter:
         self._add(f"ssize_t i{i}_s[{ndim + 1}];\n    fused_strides(i{i}_s, a_i{i});")
 
     def _write_elemwise(self, reference: int, step: Step) -> None:
-        """Write the computation and checks of an elementwise step's shape."""
+        """Write code that computes and checks the shape of an elementwise step."""
         ndim = self.graph.count_dimensions(reference)
         for number, argument in enumerate(step.arguments):
             pattern = self.graph.get_pattern(argument)
@@ -283,7 +284,7 @@ class HostWriter:
                 self._add_check(f"fused_broadcast(s{reference}, {shape}, {mask}, {ndim}, {number})")
 
     def _write_join(self, reference: int, step: Step) -> None:
-        """Write the computation and checks of a join's shape."""
+        """Write code that computes and checks the shape of a join."""
         ndim = self.graph.count_dimensions(reference)
         axis = self.graph.get_axis(step, ndim)
         begin = "0"
@@ -299,7 +300,7 @@ class HostWriter:
         self._add(f"s{reference}[{axis}] = {begin};")
 
     def _write_increment(self, reference: int, step: Step) -> None:
-        """Write the computation of an increment's shape and slices, and the checks of them."""
+        """Write code that computes and checks the shape and the slices of an increment."""
         array, increment, *numbers = step.arguments
         ndim = self.graph.count_dimensions(reference)
         self._add(f"memcpy(s{reference}, {self._format_shape(array)}, {ndim} * sizeof(size_t));")
@@ -355,7 +356,7 @@ class HostWriter:
             self._add(f"fused_strides(o{position}_s, a_o{position});")
 
     def _write_flat(self, number: int, positions: Sequence[int]) -> None:
-        """Write code that indexes the arrays of a domain by one number if all are contiguous."""
+        """Write code that indexes a domain's arrays by one number if all arrays are contiguous."""
         ndim = self.graph.count_dimensions(self.graph.program.results[positions[0]])
         if arrays := self._find_flat(number, positions, ndim):
             calls = (f"fused_flat(a_{name}, d{number})" for name in arrays)

@@ -60,15 +60,16 @@ logger = logging.getLogger(__name__)
 
 # The number of first calls in which all nodes run as usual. These calls load all kernels.
 FIRST_CALLS = 2
-# The number of later runs of a segment with a key before the run that captures the segment.
+# The number of runs of a segment with one key, after the first calls and before the run that
+# captures the segment.
 CALLS_BEFORE_CAPTURE = 1
 # A function without a Scan uses graphs only if at least this number of nodes compute new arrays on
-# the device. The host needs about the same time for a key as for this number of launches.
+# the device. Computing a key takes the host about as long as MIN_NODES launches.
 MIN_NODES = 16
 # The largest number of graphs of a segment.
 MAX_GRAPHS = 8
-# A function stops using graphs if its device segments have run without a graph more often than
-# this, and more often than with a graph.
+# A function stops using graphs if its device segments have run more than MAX_MISSES times without a
+# graph, and more often without a graph than with a graph.
 MAX_MISSES = 64
 # The largest size, in bytes, of an array on the host that may be a part of a key.
 MAX_KEY_BYTES = 4096
@@ -126,7 +127,7 @@ def find_device(name: Any) -> Device | None:
     return _devices[name]
 
 
-def is_integers(variable: Variable) -> bool:
+def holds_integers(variable: Variable) -> bool:
     """Return whether a variable is an integer or a vector of integers on the host."""
     return (
         isinstance(variable.type, (tensor.TensorType, theano.scalar.Scalar))
@@ -139,7 +140,7 @@ def is_integer_node(node: Apply) -> bool:
     """Return whether a node calculates integers on the host from integers or from a shape."""
     if isinstance(node.op, (Shape, Shape_i)):
         return isinstance(node.inputs[0].type, GpuArrayType)
-    return isinstance(node.op, INTEGER_OPS) and all(map(is_integers, node.inputs + node.outputs))
+    return isinstance(node.op, INTEGER_OPS) and all(map(holds_integers, node.inputs + node.outputs))
 
 
 def is_device_node(node: Apply) -> bool:
@@ -154,7 +155,7 @@ def is_device_node(node: Apply) -> bool:
     if isinstance(op, (DeepCopyOp, Rebroadcast, tensor.opt.Assert)):
         # The conditions of an Assert are integers, on which the key of a graph depends.
         return isinstance(node.inputs[0].type, GpuArrayType) and all(
-            map(is_integers, node.inputs[1:])
+            map(holds_integers, node.inputs[1:])
         )
     return type(op) in DEVICE_OPS
 
@@ -261,7 +262,7 @@ def find_host_nodes(nodes: Sequence[Apply], outputs: Iterable[Variable]) -> set[
     # of the batches.
     slices: set[Apply] = set()
     for node in nodes:
-        indices = [var for var in node.inputs if is_integers(var)]
+        indices = [var for var in node.inputs if holds_integers(var)]
         if any(var in changing or is_free(var) for var in indices):
             if is_integer_node(node):
                 changing.update(node.outputs)
@@ -285,7 +286,7 @@ def is_free(variable: Variable) -> bool:
     return variable.owner is None and not isinstance(variable, Constant)
 
 
-def divide(
+def divide_nodes(
     nodes: Sequence[Apply], outputs: Iterable[Variable], prerequisites: dict[Apply, Any]
 ) -> list[Segment]:
     """Divide the nodes of a function into host segments and device segments, alternately.
@@ -325,8 +326,8 @@ class ReplayVM:
 
     Attributes:
         n_launched: the number of graph launches, except the launch in each capture.
-        n_usual: how often device segments ran without a graph, or were captured, after the first
-            calls.
+        n_usual: the number of runs of device segments without a graph, including captures, after
+            the first calls.
     """
 
     def __init__(self, plain: Any, fgraph: Any, updates: dict[Variable, Variable]) -> None:
@@ -339,7 +340,7 @@ class ReplayVM:
         """
         self.plain, self._fgraph = plain, fgraph
         self._updated = {output: variable for variable, output in updates.items()}
-        # The number of calls, from the next call on, in which all nodes run as usual.
+        # The number of following calls in which all nodes run as usual.
         self._usual_calls: float = FIRST_CALLS
         self.n_launched = self.n_usual = 0
         self._position: int | None = None
@@ -353,7 +354,7 @@ class ReplayVM:
 
     @property
     def time_thunks(self) -> bool:
-        """Whether a profile measures the time of each node. Then all calls run as usual."""
+        """Whether a profile measures the time of each node. If so, all calls run as usual."""
         return bool(self.plain.time_thunks)
 
     @time_thunks.setter
@@ -394,7 +395,7 @@ class ReplayVM:
         """Divide the nodes into segments, and find the storages that they use."""
         nodes, outputs, storages = self.plain.nodes, self._fgraph.outputs, self.plain.storage_map
         memory = MemoryUse(nodes)
-        self._segments = divide(nodes, outputs, self._fgraph.orderings())
+        self._segments = divide_nodes(nodes, outputs, self._fgraph.orderings())
         self._segment_of = {
             nodes[number]: segment for segment in self._segments for number in segment.nodes
         }
@@ -507,13 +508,13 @@ class ReplayVM:
             self._drop_graphs(self._segments)
             self._segments.clear()
             return self.plain()  # type: ignore[no-any-return]
-        clear(self.plain.pre_call_clear)
+        clear_storages(self.plain.pre_call_clear)
         self._replayed.clear()
         try:
             self._run_segments()
             outputs = [self._take_output(*output) for output in self._outputs]
         finally:
-            clear(self._temporary)
+            clear_storages(self._temporary)
         for (_, _, updated), value in zip(self._outputs, outputs, strict=True):
             if updated is not None:
                 updated[0] = value
@@ -523,8 +524,9 @@ class ReplayVM:
         """Run the segments in order."""
         for segment in self._segments:
             if segment.last is not None:
-                # A transfer from the host overwrites the array in the storage of its output, if
-                # the shape is the same. The graph reads this array, so no copy is needed.
+                # Put the arrays that the graph reads into the storages. A transfer from the host
+                # overwrites the array in the storage of its output if the shape is the same. Then
+                # the graph needs no copy of the transferred array.
                 for storage, array in zip(segment.copied, segment.last.copied, strict=True):
                     storage[0] = array
         for segment in self._segments:
@@ -544,7 +546,7 @@ class ReplayVM:
             except Exception:
                 self._position = number
                 raise
-            clear(self._cleared.get(number, ()))
+            clear_storages(self._cleared.get(number, ()))
         store_updates(segment)
 
     def _take_output(self, storage: Storage, owners: set[Segment], updated: Storage | None) -> Any:
@@ -557,7 +559,7 @@ class ReplayVM:
         return value.copy(order="A")
 
     def _may_capture(self, segment: Segment, key: Any) -> bool:
-        """Count a call of a segment without a graph; return whether to capture the segment."""
+        """Count a run without a graph; return whether to capture the segment in this run."""
         self.n_usual += 1
         assert self._device is not None
         if len(segment.calls) > MAX_MISSES:
@@ -578,7 +580,7 @@ class ReplayVM:
                 raise IndexError("Index out of bounds.")
         for (value,), array in zip(segment.copied, graph.copied, strict=True):
             if value is not array:
-                assign(array, value)
+                assign_array(array, value)
         graph.graph.launch()
         for storage, value in zip(segment.results, graph.results, strict=True):
             storage[0] = value.copy() if isinstance(value, np.ndarray) else value
@@ -605,7 +607,7 @@ class ReplayVM:
             logger.debug("%d nodes are not captured: %s", len(segment.nodes), error)
             graph = None
         for array, value in zip(written, saved, strict=False):
-            assign(array, value)
+            assign_array(array, value)
         self._run_nodes(segment)
         if graph is not None:
             values = read_arrays([*(value for (value,) in segment.results), *written])
@@ -658,21 +660,22 @@ class ReplayVM:
 
         def run() -> None:
             """Run the nodes. Afterwards, only segment.results has arrays of the graph's memory."""
-            clear(computed)
+            clear_storages(computed)
             try:
                 for number, node in zip(segment.nodes, nodes, strict=True):
                     if number in checked:
                         n_rows[number] = len(storages[node.inputs[0]][0])
                     self.plain.thunks[number]()
-                    clear(s for s in self._cleared.get(number, ()) if id(s) in temporary)
+                    clear_storages(s for s in self._cleared.get(number, ()) if id(s) in temporary)
                 store_updates(segment)
-                clear(s for s in computed if id(s) in temporary)
+                clear_storages(s for s in computed if id(s) in temporary)
             except Exception as error:
                 traceback.clear_frames(error.__traceback__)
-                clear(computed)
+                clear_storages(computed)
                 raise
 
-        # In-place nodes may change numbers on the host. They run again after the capture.
+        # In-place nodes may change numbers on the host. All nodes run again after the capture, so
+        # the capture gets copies of the numbers.
         numbers = [storage[0] for storage in segment.integers]
         for storage in segment.integers:
             storage[0] = copy(storage[0])
@@ -683,7 +686,7 @@ class ReplayVM:
             for storage, number in zip(segment.integers, numbers, strict=True):
                 storage[0] = number
         results = [storage[0] for storage in segment.results]
-        clear(segment.results)
+        clear_storages(segment.results)
         if not all(hasattr(value, "dtype") for value in results):
             self._device.release(results)
             raise CaptureError("a result is not an array")
@@ -714,15 +717,15 @@ def make_integers_key(storages: Iterable[Storage]) -> tuple[Any, ...] | None:
 
 
 def store_updates(segment: Segment) -> None:
-    """Copy the new values of inputs to the inputs' memory, because keys contain its addresses."""
+    """Copy new values of inputs to the inputs' memory, because keys contain their addresses."""
     for variable, output in segment.updates:
         (old,), (new,) = variable, output
         if old.shape == new.shape and old.gpudata != new.gpudata:
-            assign(old, new)
+            assign_array(old, new)
             output[0] = old
 
 
-def assign(target: Any, source: Any) -> None:
+def assign_array(target: Any, source: Any) -> None:
     """Copy an array to another array of the same shape, both on the device.
 
     pygpu cannot assign to an index of a 0-d array.
@@ -732,7 +735,7 @@ def assign(target: Any, source: Any) -> None:
     target[...] = source
 
 
-def clear(storages: Iterable[Storage]) -> None:
+def clear_storages(storages: Iterable[Storage]) -> None:
     """Clear storages."""
     for storage in storages:
         storage[0] = None

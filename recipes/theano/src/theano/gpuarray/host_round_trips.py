@@ -28,6 +28,7 @@ from theano.gpuarray.opt import (
     _scan_type_infer,
     gpu_reconstruct_graph,
     local_cut_gpu_transfers,
+    local_gpu_contiguous_gpu_contiguous,
 )
 from theano.gpuarray.subtensor import (
     GpuAdvancedIncSubtensor1_dev20,
@@ -52,7 +53,7 @@ EXACT = (
 )
 
 
-def owner_of(variable: Variable, *ops: type) -> Apply | None:
+def find_owner(variable: Variable, *ops: type) -> Apply | None:
     """Return the node that computes a variable if its op has one of these classes, else None."""
     node = variable.owner
     return node if node is not None and isinstance(node.op, ops) else None
@@ -60,7 +61,7 @@ def owner_of(variable: Variable, *ops: type) -> Apply | None:
 
 def local_shape_of_transfer(node: Apply) -> list[Variable] | None:
     """Replace the length of a copy on the host by the length of the array on the device."""
-    if isinstance(node.op, Shape_i) and (transfer := owner_of(node.inputs[0], HostFromGpu)):
+    if isinstance(node.op, Shape_i) and (transfer := find_owner(node.inputs[0], HostFromGpu)):
         return [node.op(transfer.inputs[0])]
     return None
 
@@ -84,8 +85,8 @@ def local_integers_on_host(node: Apply) -> list[Variable] | None:
 def compute_on_host(variable: Variable, computed: dict[Variable, Any]) -> Any:
     """Return a variable on the host whose integers equal the integers of a variable on the device.
 
-    Return None if the host cannot compute the integers, or if its results could differ from the
-    device's.
+    Return None if the host cannot compute the integers, or if the host's results could differ from
+    the device's results.
 
     Args:
         variable: a variable on the device. A variable on the host is returned unchanged.
@@ -140,9 +141,9 @@ def is_movable(op: Any) -> bool:
 
 
 def make_host_op(op: Any) -> Any:
-    """Return the op on the host that corresponds to an op on the device."""
+    """Return the op or function on the host that corresponds to an op on the device."""
     if isinstance(op, GpuContiguous):
-        return tensor.tensor_copy
+        return lambda variable: variable
     if isinstance(op, GpuElemwise):
         return tensor.Elemwise(op.scalar_op)
     if isinstance(op, GpuIncSubtensor):
@@ -155,7 +156,7 @@ def make_host_op(op: Any) -> Any:
 
 
 def local_check_on_host(node: Apply) -> list[Variable] | None:
-    """Check indices on the host if it can compute them; do not read the device's error flag."""
+    """Check indices on the host if the host can compute them; do not read the error flag."""
     checked: Any
     if type(node.op) is GpuTakeRows:
         checked = GpuTakeCheckedRows()
@@ -174,17 +175,17 @@ def local_check_on_host(node: Apply) -> list[Variable] | None:
 
 
 def local_factors_on_device(node: Apply) -> list[Variable] | None:
-    """Separate matrix products from their factors if the device computes a factor.
+    """Separate matrix products from the scalars alpha and beta if the device computes a scalar.
 
-    cuBLAS reads the factors of products and summands from the host's memory. GpuElemwise multiplies
-    by them on the device. The results are rounded as in the graph that the user wrote, before
-    Theano moved the factors into the product.
+    cuBLAS reads alpha and beta from the host's memory. GpuElemwise multiplies by them on the
+    device. The results are rounded as in the graph that the user wrote, before Theano moved the
+    scalars into the product.
     """
     out = node.outputs[0]
     if node.op.inplace or out.dtype == "float16":
         return None
     factors = [node.inputs[1], *node.inputs[4:]]
-    transfers = [owner_of(factor, HostFromGpu) for factor in factors]
+    transfers = [find_owner(factor, HostFromGpu) for factor in factors]
     if not any(transfers):
         return None
     values = [
@@ -221,7 +222,7 @@ def add(x: Variable | None, y: Variable | None) -> Any:
 
 
 class IntegersToScans(opt.Optimizer):
-    """Replace integer non-sequences of scans by variables on the host, if it can compute them.
+    """Replace integer non-sequences of scans by variables that the host computes, if possible.
 
     The steps of a scan may need the integers on the host, as shapes or as bounds of slices.
     """
@@ -284,6 +285,8 @@ theano.compile.optdb.register(
         [
             *(opt.local_optimizer(tracks)(rewrite) for rewrite, tracks in REWRITES),
             local_cut_gpu_transfers,
+            # GpuTakeCheckedRows.make_node makes a second GpuContiguous.
+            local_gpu_contiguous_gpu_contiguous,
         ],
         max_use_ratio=10,
     ),

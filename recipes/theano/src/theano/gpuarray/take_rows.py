@@ -45,26 +45,6 @@ KERNEL void take(const ga_size n, const ga_size rows, const ga_ssize stride0, {d
 """
 
 
-def write_check(indices: str, array: str, fail: str) -> str:
-    """Return C code that raises IndexError if an index is out of the range of an array's rows.
-
-    Args:
-        indices: the C name of a NumPy vector of int64.
-        array: the C name of a device array.
-        fail: C code that runs after the exception was set.
-    """
-    return f"""
-for (npy_intp k = 0; k < PyArray_DIM({indices}, 0); k++) {{
-    npy_int64 index = *(npy_int64 *)PyArray_GETPTR1({indices}, k);
-    npy_int64 rows = (npy_int64)PyGpuArray_DIM({array}, 0);
-    if (index < -rows || index >= rows) {{
-        PyErr_SetString(PyExc_IndexError, "Index out of bounds.");
-        {fail}
-    }}
-}}
-"""
-
-
 class GpuTakeRows(GpuKernelBase, GpuAdvancedSubtensor1):
     """Select rows of the first input; the second input, a vector of int64, has their indices.
 
@@ -115,7 +95,7 @@ class GpuTakeRows(GpuKernelBase, GpuAdvancedSubtensor1):
         self, node: Apply, name: str, inputs: list[str], outputs: list[str], sub: dict[str, Any]
     ) -> str:
         """Return C code that allocates the output and calls the kernel."""
-        (x, indices), (out,) = inputs[:2], outputs
+        (x, indices), (out,) = inputs, outputs
         context, fail = sub["params"], sub["fail"]
         ndim = node.inputs[0].ndim
         strides = ", ".join(
@@ -154,14 +134,17 @@ if (n > 0) {{
 """
 
 
-class GpuTakeCheckedRows(GpuTakeRows):
-    """Select rows by indices on the device, after a check of equal indices on the host."""
+class CheckedRows(GpuKernelBase):
+    """Base class of ops on rows of the first input that check the indices on the host.
 
-    READ_FLAG = ""
+    A node has one input more than a node of the other base class: a copy of the indices on the
+    host, a vector of int64.
+    """
 
-    def make_node(self, x: Variable, indices: Variable, on_host: Variable) -> Apply:
-        """Return a node; ``on_host`` is a copy of the indices on the host, a vector of int64."""
-        node = super().make_node(x, indices)
+    def make_node(self, *inputs: Variable) -> Apply:
+        """Return a node; the last input is the copy of the indices on the host."""
+        *others, on_host = inputs
+        node = super().make_node(*others)
         return Apply(self, [*node.inputs, on_host], [node.outputs[0].type()])
 
     def c_code_cache_version(self) -> tuple[int, ...]:
@@ -170,42 +153,38 @@ class GpuTakeCheckedRows(GpuTakeRows):
     def c_code(
         self, node: Apply, name: str, inputs: list[str], outputs: list[str], sub: dict[str, Any]
     ) -> str:
-        """Return C code that checks the indices on the host and calls the kernel."""
-        code = super().c_code(node, name, inputs, outputs, sub)
-        return f"{write_check(inputs[2], inputs[0], sub['fail'])} {{ {code} }}"
+        """Return C code that raises IndexError for a wrong index, and calls the kernel."""
+        *others, on_host = inputs
+        return f"""
+for (npy_intp k = 0; k < PyArray_DIM({on_host}, 0); k++) {{
+    npy_int64 index = *(npy_int64 *)PyArray_GETPTR1({on_host}, k);
+    npy_int64 rows = (npy_int64)PyGpuArray_DIM({inputs[0]}, 0);
+    if (index < -rows || index >= rows) {{
+        PyErr_SetString(PyExc_IndexError, "Index out of bounds.");
+        {sub["fail"]}
+    }}
+}}
+ {{ {super().c_code(node, name, others, outputs, sub)} }}"""
 
     def infer_shape(self, node: Apply, shapes: list[Any]) -> Any:
-        """Return the shape of the selected rows; the copy of the indices does not affect it."""
-        return super().infer_shape(node, shapes[:2])
+        """Return the shape of the result; the copy of the indices does not affect it."""
+        return super().infer_shape(node, shapes[:-1])
 
 
-class GpuIncrementCheckedRows(GpuAdvancedIncSubtensor1_dev20):
+class GpuTakeCheckedRows(CheckedRows, GpuTakeRows):
+    """Select rows by indices on the device, after a check of equal indices on the host."""
+
+    READ_FLAG = ""
+
+
+class GpuIncrementCheckedRows(CheckedRows, GpuAdvancedIncSubtensor1_dev20):
     """Increment or set rows of a matrix, after a check of equal indices on the host."""
 
     # C code of the base class that waits for the kernel and reads its error flag. This class
     # removes it.
     READ = "err = gpudata_read(&kerr, errbuf, 0, sizeof(int));"
 
-    def make_node(self, x: Variable, y: Variable, indices: Variable, on_host: Variable) -> Apply:
-        """Return a node; ``on_host`` is a copy of the indices on the host, a vector of int64."""
-        node = super().make_node(x, y, indices)
-        return Apply(self, [*node.inputs, on_host], [node.outputs[0].type()])
-
-    def c_code_cache_version(self) -> tuple[int, ...]:
-        return (*super().c_code_cache_version(), 1)
-
     def c_support_code_struct(self, node: Apply, name: str) -> str:
         code: str = super().c_support_code_struct(node, name)
         assert self.READ in code
         return code.replace(self.READ, "")
-
-    def c_code(
-        self, node: Apply, name: str, inputs: list[str], outputs: list[str], sub: dict[str, Any]
-    ) -> str:
-        """Return C code that checks the indices on the host and calls the kernel."""
-        code = super().c_code(node, name, inputs[:3], outputs, sub)
-        return f"{write_check(inputs[3], inputs[0], sub['fail'])} {{ {code} }}"
-
-    def infer_shape(self, node: Apply, shapes: list[Any]) -> Any:
-        """Return the shape of the incremented array."""
-        return shapes[:1]

@@ -17,7 +17,7 @@ _logger = logging.getLogger("theano.misc.compiledirs")
 
 
 @functools.cache
-def private() -> str:
+def make_private_directory() -> str:
     """Make a private directory, once per process; it is removed when this process ends.
 
     Raises:
@@ -28,21 +28,21 @@ def private() -> str:
     return path
 
 
-# Pairs of the number of the process that made a private directory, and the path.
+# Pairs (PID, path): the process that made a private directory, and the directory.
 private_directories: list[tuple[int, str]] = []
 
 
 # Exit handlers run in reverse order of registration. This handler is registered early, so it runs
 # after handlers that may use the directories.
 @atexit.register
-def remove_private() -> None:
+def remove_private_directories() -> None:
     """Remove the private directories of this process, but not its parent's after a fork."""
-    for process, path in private_directories:
-        if process == os.getpid():
+    for pid, path in private_directories:
+        if pid == os.getpid():
             shutil.rmtree(path, ignore_errors=True)
 
 
-def choose(path: str) -> str:
+def choose_compiledir(path: str) -> str:
     """Return the compiledir: the configured directory if it is usable, else a private directory.
 
     A read-only directory is usable: its modules are loaded.
@@ -69,7 +69,7 @@ def choose(path: str) -> str:
     if reason is None:
         return str(directory)
     try:
-        private_directory = private()
+        private_directory = make_private_directory()
     except OSError as error:
         raise ValueError(f"{directory} cannot be the compiledir: {reason}; and {error}") from error
     _logger.warning(

@@ -13,8 +13,9 @@ import logging
 from collections.abc import Iterable
 from typing import NamedTuple
 
-# NumPy reads the processor's instructions from CPUID, and the registers that the operating system
-# saves from XGETBV. Do not read /proc/cpuinfo: under QEMU's emulation, it describes the host.
+# NumPy reads two sources: CPUID has the instructions of the processor, and XGETBV has the registers
+# that the operating system saves. Do not read /proc/cpuinfo: under QEMU's emulation, it describes
+# the host.
 from numpy.core._multiarray_umath import __cpu_features__
 
 _logger = logging.getLogger(__name__)

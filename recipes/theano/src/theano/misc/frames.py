@@ -13,7 +13,9 @@ Frame = tuple[str, int, str, "str | None"]
 _frames: dict[tuple[str, int, str], tuple[Frame, Any]] = {}
 
 
-def extract(frame: FrameType | None, limit: int | None, skips: tuple[str, ...]) -> list[Frame]:
+def extract_frames(
+    frame: FrameType | None, limit: int | None, skips: tuple[str, ...]
+) -> list[Frame]:
     """Return (file, line number, function, line) of a frame and its callers, outermost first.
 
     Args:
@@ -44,7 +46,7 @@ def extract(frame: FrameType | None, limit: int | None, skips: tuple[str, ...]) 
 
 @functools.cache
 def is_skipped(filename: str, skips: tuple[str, ...]) -> bool:
-    """Return whether a file belongs to Theano, so that a trace must not end with its frames.
+    """Return whether a file belongs to Theano: a trace must not end with frames of such a file.
 
     A trace ends with the line of the program that called Theano. A file whose name contains "tests"
     is such a program. Otherwise, a variable that one of Theano's tests creates would have an empty

@@ -27,7 +27,7 @@ def warn_once(message: str, *arguments: str) -> None:
     _logger.warning(message, *arguments)
 
 
-def device(flag: str, value: str) -> str:
+def translate_device(flag: str, value: str) -> str:
     """Return the current name of a device of the old GPU back end, such as cuda0; log a warning.
 
     Args:
@@ -41,7 +41,7 @@ def device(flag: str, value: str) -> str:
     return current
 
 
-def drop(flag: str, value: str, instead: str) -> None:
+def warn_of_old_flag(flag: str, value: str, instead: str) -> None:
     """Warn that a flag from before Theano 1.0 has no effect.
 
     Args:
@@ -52,7 +52,7 @@ def drop(flag: str, value: str, instead: str) -> None:
     warn_once("%s=%s has no effect; the current flag is %s: %s", flag, value, instead, TRANSLATE)
 
 
-def from_theanorc(
+def read_theanorc(
     section: str, flag: str, prefixes: tuple[str, ...] = (sys.prefix, sys.base_prefix)
 ) -> tuple[str, str]:
     """Read a flag from the environment's file etc/theanorc.
@@ -75,10 +75,10 @@ def from_theanorc(
 
 def find_own_blas() -> str:
     """Return the link flags of the environment's BLAS, or "" if the environment sets none."""
-    return from_theanorc("blas", "ldflags")[0]
+    return read_theanorc("blas", "ldflags")[0]
 
 
-def compiler(cxx: str) -> None:
+def check_compiler(cxx: str) -> None:
     """Warn if the C++ library (libstdc++) of a compiler is newer than the environment's.
 
     A process loads the environment's library first. Then it cannot load a module that needs an
@@ -87,7 +87,7 @@ def compiler(cxx: str) -> None:
     Args:
         cxx: the value of the flag `cxx`.
     """
-    own, prefix = from_theanorc("global", "cxx")
+    own, prefix = read_theanorc("global", "cxx")
     if not own or not cxx or Path(cxx).resolve() == Path(own).resolve():
         return
     query = subprocess.run(
@@ -116,7 +116,7 @@ def _find_newest_interface(library: str) -> int:
 
 
 @functools.cache
-def blas(value: str, cxx: str) -> str:
+def choose_blas_flags(value: str, cxx: str) -> str:
     """Return the link flags to use for a value of `blas.ldflags`.
 
     The environment's BLAS, if there is one, replaces libraries that are named without a directory.
@@ -150,7 +150,7 @@ def blas(value: str, cxx: str) -> str:
 
 
 @functools.cache
-def cxxflags(value: str, cxx: str) -> str:
+def filter_cxxflags(value: str, cxx: str) -> str:
     """Return a value of `gcc.cxxflags` without flags that the compiler rejects, such as clang's.
 
     Args:

@@ -37,11 +37,11 @@ def warn_first(logger: logging.Logger, message: str, *arguments: object) -> None
 
 
 def _find_numbers(names: list[str], find: Callable[[str], int]) -> frozenset[int]:
-    """Return the numbers of users or groups; skip names that do not exist on this host.
+    """Return the IDs of users or groups; skip names that do not exist on this host.
 
     Args:
-        names: names or numbers.
-        find: returns the number for a name, or raises KeyError.
+        names: names or IDs.
+        find: returns the ID for a name, or raises KeyError.
     """
     numbers = set()
     for name in names:
@@ -54,7 +54,7 @@ def _find_numbers(names: list[str], find: Callable[[str], int]) -> frozenset[int
 
 @functools.cache
 def _parse_trusted(flag: str) -> tuple[frozenset[int], frozenset[int]]:
-    """Return two sets for a value of `cmodule.trusted`: numbers of users and numbers of groups."""
+    """Return two sets for a value of `cmodule.trusted`: the UIDs and the GIDs."""
     names = flag.replace(":", " ").split()
     users = [name for name in names if name[0] != "@"]
     groups = [name[1:] for name in names if name[0] == "@"]
@@ -66,7 +66,7 @@ def _parse_trusted(flag: str) -> tuple[frozenset[int], frozenset[int]]:
 
 @functools.cache
 def _list_groups(user: int) -> frozenset[int]:
-    """Return the numbers of a user's groups."""
+    """Return the GIDs of a user's groups."""
     try:
         entry = pwd.getpwuid(user)
         return frozenset(os.getgrouplist(entry.pw_name, entry.pw_gid))
@@ -96,7 +96,7 @@ def _is_own_group(group: int, user: int) -> bool:
 
 
 def _find_name(number: int, find: Callable[[int], str]) -> str:
-    """Return the name of a user or group, or the number as text if it has no name."""
+    """Return the name of a user or group, or the ID as text if there is no name."""
     try:
         return find(number)
     except KeyError:
@@ -109,8 +109,8 @@ def find_risk(path: str | Path, status: os.stat_result, closed: bool = False) ->
     Args:
         path: the path of the file or directory.
         status: the result of stat for the path.
-        closed: whether only the owner of the directory may enter it. Then the permissions of the
-            file are not checked.
+        closed: whether only the owner of the directory may enter the directory. If so, the
+            permissions of the file are not checked.
     """
     if not _is_trusted(status.st_uid):
         owner = _find_name(status.st_uid, lambda number: pwd.getpwuid(number).pw_name)
@@ -121,8 +121,8 @@ def find_risk(path: str | Path, status: os.stat_result, closed: bool = False) ->
         return f"everyone may write to {path}"
     trusted_groups = _parse_trusted(config.cmodule.trusted)[1]
     if status.st_mode & stat.S_IWGRP and status.st_gid not in trusted_groups:
-        # If the file has an access control list, its users and groups may write too, because the
-        # group's permission bits are then the mask of the list's entries.
+        # If the file has an access control list, the users and groups in the list may write too,
+        # because the group's permission bits are then the mask of the list's entries.
         if _is_own_group(status.st_gid, status.st_uid) and not _has_acl(path):
             return None
         group = _find_name(status.st_gid, lambda number: grp.getgrgid(number).gr_name)
@@ -151,7 +151,7 @@ def find_compiledir_risk(path: Path, base: Path | None = None) -> str | None:
     base = base or Path(config.base_compiledir).resolve()
     if base in path.parents:
         status = base.stat()
-        # Find the number of root, because a container may not map root to 0. root owns /proc/sys.
+        # Find the UID of root, because a container may not map root to 0. root owns /proc/sys.
         root = Path("/proc/sys").stat().st_uid if Path("/proc/sys").exists() else 0
         sticky = status.st_mode & stat.S_ISVTX and (
             status.st_uid == root or _is_trusted(status.st_uid)
@@ -180,7 +180,7 @@ def may_load(path: str | Path, status: os.stat_result, closed: bool = False) -> 
     return reason is None
 
 
-def read(path: str | Path) -> bytes:
+def read_trusted(path: str | Path) -> bytes:
     """Read a file, after checks of the file and its directory.
 
     Raises:

@@ -12,5 +12,5 @@ def scan(*arguments: Any, **options: Any) -> Any:
     """
     raise NotImplementedError(
         "theano.sandbox.scan.scan is not in Theano 1.0: write theano.scan, with the initial states"
-        " as outputs_info instead of states; its outputs are without the initial states"
+        " as outputs_info instead of states; its outputs do not contain the initial states"
     )

@@ -88,7 +88,7 @@ def divide_floats(x: str, y: str, z: str, dtype: str) -> str:
     """
 
 
-def raise_integer(x: str, y: str, z: str, power_type: str) -> str:
+def raise_to_power(x: str, y: str, z: str, power_type: str) -> str:
     """Return C code that computes an integer power of an integer; overflow wraps.
 
     pow returns a double, which has fewer digits than a 64-bit integer.

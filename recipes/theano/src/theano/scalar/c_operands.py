@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from theano.scalar import Scalar
 
 
-def in_type(inputs: Sequence[Variable], names: Sequence[str], type: Scalar) -> Sequence[str]:
+def convert_to_type(
+    inputs: Sequence[Variable], names: Sequence[str], type: Scalar
+) -> Sequence[str]:
     """Return C code that converts operands to a type, if this is the common type of the operands.
 
     Otherwise return the names unchanged: ``type`` is then the dtype of a reduction, and applies to
@@ -38,7 +40,7 @@ def in_type(inputs: Sequence[Variable], names: Sequence[str], type: Scalar) -> S
     ]
 
 
-def in_integer_type(
+def convert_to_integer_type(
     inputs: Sequence[Variable], names: Sequence[str], type: Scalar
 ) -> Sequence[str]:
     """Return C code that converts operands of a bitwise op to a type, if this is an integer type.
@@ -51,10 +53,10 @@ def in_integer_type(
         names: the C names of the operands.
         type: the type of the op's output.
     """
-    return in_type(inputs, names, type) if type in basic.discrete_types else names
+    return convert_to_type(inputs, names, type) if type in basic.discrete_types else names
 
 
-def comparable(inputs: Sequence[Variable], names: Sequence[str]) -> Sequence[str]:
+def convert_for_comparison(inputs: Sequence[Variable], names: Sequence[str]) -> Sequence[str]:
     """Return C code that converts operands of a comparison to a type that holds all their values.
 
     Args:
@@ -68,4 +70,4 @@ def comparable(inputs: Sequence[Variable], names: Sequence[str]) -> Sequence[str
         # The operands are int64 and uint64. x86's long double holds all values of both types,
         # because its significand has 64 bits.
         return [f"((long double)({name}))" for name in names]
-    return in_type(inputs, names, type)
+    return convert_to_type(inputs, names, type)

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from theano.scalar import basic
-from theano.scalar.c_operands import comparable, in_type
+from theano.scalar.c_operands import convert_for_comparison, convert_to_type
 
 if TYPE_CHECKING:
     from theano.gof import Apply
 
 
-def extremum(node: Apply, inputs: Sequence[str], z: str, sign: str) -> str:
+def generate_extremum(node: Apply, inputs: Sequence[str], z: str, sign: str) -> str:
     """Return C code that computes the maximum or the minimum of two operands.
 
     The result is nan if an operand is nan.
@@ -27,7 +27,7 @@ def extremum(node: Apply, inputs: Sequence[str], z: str, sign: str) -> str:
         sign: ">" for the maximum, "<" for the minimum.
     """
     type = node.outputs[0].type
-    x, y = in_type(node.inputs, inputs, type)
+    x, y = convert_to_type(node.inputs, inputs, type)
     if type in basic.discrete_types:
         # Compute in the integer type: nan is a double, which does not hold all int64 values.
         return f"{z} = {y} {sign} {x} ? {y} : {x};"
@@ -40,7 +40,7 @@ def extremum(node: Apply, inputs: Sequence[str], z: str, sign: str) -> str:
     )
 
 
-def clip(node: Apply, inputs: Sequence[str], z: str) -> str:
+def generate_clip(node: Apply, inputs: Sequence[str], z: str) -> str:
     """Return C code that limits an operand to the range between two bounds.
 
     An operand below the lower bound becomes the lower bound, even if it exceeds the upper bound.
@@ -51,17 +51,17 @@ def clip(node: Apply, inputs: Sequence[str], z: str) -> str:
         z: the C name of the result.
     """
     x, lower, upper = inputs
-    below = " < ".join(comparable(node.inputs[:2], (x, lower)))
-    above = " > ".join(comparable(node.inputs[::2], (x, upper)))
+    below = " < ".join(convert_for_comparison(node.inputs[:2], (x, lower)))
+    above = " > ".join(convert_for_comparison(node.inputs[::2], (x, upper)))
     type = node.outputs[0].type
-    x, lower, upper = in_type(node.inputs, inputs, type)
+    x, lower, upper = convert_to_type(node.inputs, inputs, type)
     return (
         f"{{ {type.dtype_specs()[1]} clipped = {above} ? {upper} : {x};"
         f" {z} = {below} ? {lower} : clipped; }}"
     )
 
 
-def sgn(node: Apply, x: str, z: str) -> str:
+def generate_sign(node: Apply, x: str, z: str) -> str:
     """Return C code that computes the sign of a real float: 1, 0, -0, -1 or nan.
 
     Args:

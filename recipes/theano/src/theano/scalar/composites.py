@@ -29,7 +29,7 @@ class Lazy:
         return vars(self)[name]
 
 
-def depth(inputs: Variables, outputs: Variables) -> int:
+def compute_depth(inputs: Variables, outputs: Variables) -> int:
     """Return the depth of a graph: the largest sum of op.depth over a chain of ops.
 
     Raises:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from theano.scalar.basic import Composite, ScalarOp, get_scalar_type
 
 
-def output_dtypes(op: ScalarOp, dtypes: Sequence[str]) -> list[str]:
+def find_output_dtypes(op: ScalarOp, dtypes: Sequence[str]) -> list[str]:
     """Return the dtypes of a scalar op's outputs for the dtypes of its inputs.
 
     Raises:

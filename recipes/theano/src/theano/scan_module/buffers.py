@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from theano.gof import Variable
 
 
-def initial_state(buffer: Variable, n: int) -> Variable | None:
+def find_initial_state(buffer: Variable, n: int) -> Variable | None:
     """Return the initial state in a scan's buffer, if the graph contains it.
 
     The buffer must be the result of set_subtensor, which sets the first n elements to the state.
-    Otherwise, and if the state has other dimensions than these elements, return None.
+    Return None for other buffers, and if the state has other dimensions than the n elements.
     """
     node = buffer.owner
     if not (
@@ -35,6 +35,6 @@ def initial_state(buffer: Variable, n: int) -> Variable | None:
     return state if whole else None
 
 
-def backwards(buffer: Any, first: int, last: int) -> Any:
-    """Reverse a buffer without its first `first` and its last `last` elements, by one slice."""
+def reverse_buffer(buffer: Any, first: int, last: int) -> Any:
+    """Slice a buffer in reverse, without the first `first` and the last `last` elements."""
     return buffer[-last - 1 if last else None : first - 1 if first else None : -1]

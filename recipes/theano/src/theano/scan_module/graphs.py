@@ -1,4 +1,4 @@
-"""Operations on the graphs of Scans: copy, merge, hash, compare, and keep shapes."""
+"""Operations on the graphs of Scans: copy, merge, hash and compare; copies of inferred shapes."""
 
 from __future__ import annotations
 
@@ -148,8 +148,8 @@ def hash_computations(outputs: Iterable[Variable], inputs: Iterable[Variable] = 
 
     def hash_variable(var: Variable) -> int:
         if var not in hashes:
-            # This is a variable without owner, because the loop below hashes the outputs of nodes
-            # before it reads their hashes.
+            # `var` has no owner: the loop below adds the hashes of nodes' outputs before they are
+            # looked up.
             try:
                 hashes[var] = hash(var.signature() if isinstance(var, gof.Constant) else var)
             except TypeError:
@@ -207,7 +207,7 @@ def differ_nearby(x: Variable, y: Variable, depth: int = 3) -> bool:
     )
 
 
-def keep_shapes(shape_feature: Any, outs: Sequence[Variable], new_outs: Sequence[Variable]) -> None:
+def copy_shapes(shape_feature: Any, outs: Sequence[Variable], new_outs: Sequence[Variable]) -> None:
     """Copy the inferred shapes of a Scan's outputs to a new Scan, because inference is slow.
 
     Args:
@@ -218,7 +218,7 @@ def keep_shapes(shape_feature: Any, outs: Sequence[Variable], new_outs: Sequence
     for out, new_out in zip(outs, new_outs, strict=True):
         shape = shape_feature.shape_of[out]
         if shape is not None:
-            # A shape that depends on the old Scan would keep it in the graph.
+            # A shape that depends on the old Scan would keep the old Scan in the graph.
             shape = [
                 shape_feature.shape_ir(i, new_out)
                 if any(variable in outs for variable in gof.graph.ancestors([dimension]))

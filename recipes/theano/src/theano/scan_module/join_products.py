@@ -61,7 +61,7 @@ class Product(NamedTuple):
 
 
 def find_product(node: Apply, weights: Any) -> Product | None:
-    """Return the Product that a node computes, or None unless exactly one factor is a weight."""
+    """Return the Product of a node, or None if not exactly one factor is a weight."""
     if not isinstance(node.op, tensor.Dot):
         return None
     lhs, rhs = node.inputs
@@ -71,7 +71,7 @@ def find_product(node: Apply, weights: Any) -> Product | None:
 
 
 def multiply(value: Any, weights: Any, first: bool) -> Any:
-    """Multiply a value by weights; `first` tells whether the value is the first factor."""
+    """Multiply a value by weights; if `first` is true, the value is the first factor."""
     return tensor.dot(value, weights) if first else tensor.dot(weights, value)
 
 
@@ -89,8 +89,8 @@ class Steps:
         weights: maps an inner matrix that is the same in all steps to its outer variable.
         order: the nodes in topological order.
         products: maps the output of a product to the product.
-        clients: maps a variable to the nodes that read it, and to a None for each position of the
-            variable among the outputs of the steps.
+        clients: maps a variable to a list: the nodes that read the variable, and a None for each
+            position of the variable among the outputs of the steps.
     """
 
     def __init__(self, node: Apply) -> None:
@@ -180,15 +180,15 @@ class Steps:
         """Return whether a term of a sum has the sum's type and only the sum reads it."""
         return x.type == total.type and len(self.clients[x]) == 1
 
-    def terms(self, total: Any) -> list[Any]:
+    def list_terms(self, total: Any) -> list[Any]:
         """Return the terms of a sum; replace a term that is itself a sum by its terms."""
         terms: list[Any] = []
         for x in total.owner.inputs:
-            terms += self.terms(x) if is_sum(x.owner) and self.is_term(x, total) else [x]
+            terms += self.list_terms(x) if is_sum(x.owner) and self.is_term(x, total) else [x]
         return terms
 
     def is_part_of_sum(self, total: Any) -> bool:
-        """Return whether a sum is a term of another sum, so that terms() of that sum expands it."""
+        """Return whether a sum is a term that list_terms of another sum replaces by its terms."""
         client = self.clients[total][0]
         return is_sum(client) and self.is_term(total, client.outputs[0])
 
@@ -214,7 +214,7 @@ def join_products(fgraph: FunctionGraph, node: Apply) -> None:
                 steps.replace_products(outs)
         # JoinAs has no implementation on a GPU.
         elif is_sum(inner_node) and not steps.is_part_of_sum(out) and config.device == "cpu":
-            terms = steps.terms(out)
+            terms = steps.list_terms(out)
             joinable = [
                 x
                 for x in terms

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from theano.gof.graph import Apply, Variable
 
 
-def end_together(node: Apply, other: Apply) -> bool:
-    """Return whether two Scans with conditions (scan's `until`) always stop after the same step.
+def have_equal_conditions(node: Apply, other: Apply) -> bool:
+    """Return whether the conditions (scan's `until`) of two Scans are equal.
 
-    This is the case if their conditions are equal computations of the same outer variables.
+    Then the Scans always stop after the same step. Conditions are equal if they are equal
+    computations of the same outer variables.
     """
     if len(node.op.inputs) != len(other.op.inputs):
         return False
@@ -89,10 +90,10 @@ def find_scans_before(nodes: Sequence[Apply], scans: Sequence[Apply]) -> dict[Ap
     return before
 
 
-def independent(nodes: Iterable[Apply]) -> list[Apply]:
-    """Select nodes in order; skip a node that depends on a selected node, or the reverse."""
-    selected: list[Apply] = []
+def select_independent(nodes: Iterable[Apply]) -> list[Apply]:
+    """Select nodes in order; omit a node if it and a selected node are dependent."""
+    selected_nodes: list[Apply] = []
     for node in nodes:
-        if not any(are_dependent(node, other) for other in selected):
-            selected.append(node)
-    return selected
+        if not any(are_dependent(node, selected) for selected in selected_nodes):
+            selected_nodes.append(node)
+    return selected_nodes

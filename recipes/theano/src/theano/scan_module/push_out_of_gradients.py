@@ -5,9 +5,9 @@ nodes. In the gradient, the states are sequences, so many nodes depend only on s
 inputs that are the same in all steps. The optimizer moves these nodes out of the Scan.
 
 Theano moves only elementwise nodes out of other Scans, because a Scan may be written to keep the
-values of only one step in memory. A gradient stores the states and the factors of weights for all
-steps anyway. Nodes whose results may need more memory than these values are not moved: results that
-are broadcast, and some products of two matrices.
+values of only one step in memory. A gradient stores the states, and the arrays that weights
+multiply, for all steps anyway. A node is not moved if its result may need more memory than these
+values. This applies to broadcast results and to some products of two matrices.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PushOutOfGradients(gof.Optimizer):
         """Move nodes out of all gradients of recurrences in the graph."""
         for node in fgraph.toposort():
             if is_gradient_of_recurrence(node):
-                push_out(fgraph, node)
+                push_out_nodes(fgraph, node)
 
 
 def register(db: Any) -> None:
@@ -71,7 +71,7 @@ class Outside(NamedTuple):
     varies: bool
 
 
-def push_out(fgraph: FunctionGraph, node: Apply) -> None:
+def push_out_nodes(fgraph: FunctionGraph, node: Apply) -> None:
     """Move nodes out of a Scan; replace it by a Scan that reads the results of moved nodes."""
     scan = node.op
     outside = {
@@ -111,10 +111,10 @@ def push_out(fgraph: FunctionGraph, node: Apply) -> None:
         shapes = {
             fill: outside[fill.inputs[0]].variable for fill in fills if fill.inputs[0] not in read
         }
-        replace(fgraph, node, {x: outside[x] for x in moved}, shapes)
+        replace_scan(fgraph, node, {x: outside[x] for x in moved}, shapes)
 
 
-def replace(
+def replace_scan(
     fgraph: FunctionGraph,
     node: Apply,
     moved: Mapping[Variable, Outside],
@@ -245,7 +245,8 @@ def split_steps(x: Any, like: Any) -> Any:
 
 
 def _elemwise(node: Apply, *inputs: Outside) -> Any:
-    # Without a varying input of the full shape, the result could need more memory than the inputs.
+    # The result could need more memory than the inputs, unless an input that varies between steps
+    # has the shape of the result.
     pairs = zip(node.inputs, inputs, strict=True)
     if not any(
         varies and x.type.broadcastable == node.outputs[0].broadcastable for x, (_, varies) in pairs
@@ -354,7 +355,7 @@ RULES: dict[type, Any] = {
     subtensor.AdvancedSubtensor1: _take,
     Shape: _shape,
     Shape_i: _shape_i,
-    # MakeVector is listed so that find_counterpart accepts vectors of lengths. They do not vary, so
-    # the rule is not used for them.
+    # MakeVector is listed so that find_counterpart accepts vectors of lengths. Such a vector is the
+    # same in all steps, so find_counterpart does not call the rule.
     tensor.opt.MakeVector: lambda *_: None,
 }

@@ -37,8 +37,9 @@ def find_invariant_nodes(
     Returns:
         The nodes that have the same inputs in all steps and whose outputs are not replaced: they
         are neither outputs of the inner function nor cleared. If a node changes memory in-place,
-        either all nodes that use this memory are returned, or none. AllocEmpty is an exception: it
-        is returned even if other nodes change its memory, because its content is undefined.
+        either all nodes that use this memory are returned, or none. AllocEmpty is an exception: its
+        node is returned even if other nodes change its memory, because this memory has undefined
+        content.
     """
     fn, fgraph = scan.fn.fn, scan.fn.maker.fgraph
     replaced = find_cleared(fn).union(fgraph.outputs)
@@ -70,7 +71,7 @@ def find_invariant_nodes(
         excluded |= rejected
 
 
-def describe(scan: Scan) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
+def describe_scan(scan: Scan) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
     """Return the arguments of thunks_ext.make_replay for a Scan.
 
     Returns:

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from theano.scan_module.scan_op import Scan
 
 
-def compiled_steps(scan: Scan) -> Callable[..., Any] | None:
+def make_run_steps(scan: Scan) -> Callable[..., Any] | None:
     """Return a function that runs the steps of a Scan in C.
 
     The function is scan_steps.run with the arguments that are the same in each call of the Scan. If
-    the virtual machine supports it, and the flag scan.replay is set, the function replays steps
-    (replay.py). Then it computes nodes whose results are the same in all steps only in the first
-    step.
+    the virtual machine supports replay, and the flag scan.replay is set, the function replays steps
+    (replay.py). A node whose results are the same in all steps is then computed in the first step
+    only.
 
     Returns:
         The function, or None if scan_steps is not compiled, as in a source tree.
@@ -66,7 +66,7 @@ def compiled_steps(scan: Scan) -> Callable[..., Any] | None:
         return run_in_c
     from theano.tensor import thunks_ext  # noqa: PLC0415 (not in a source tree)
 
-    fn.replay = thunks_ext.make_replay(*replay.describe(scan))
+    fn.replay = thunks_ext.make_replay(*replay.describe_scan(scan))
 
     def run_steps(**arguments: Any) -> int:
         """Run the steps. Afterwards, forget the record: the next call must compute all nodes."""
@@ -143,8 +143,8 @@ def make_room(array: Any, type: Any, length: int, value: Any) -> Any:
 def address_of(array: Any) -> Any:
     """Return a number that is equal for GpuArrays at the same memory address.
 
-    With CUDA, it is the device address. OpenCL has no device addresses. There, it is the sum of the
-    address of the buffer's handle and the offset in bytes.
+    With CUDA, the number is the device address. OpenCL has no device addresses: the number is the
+    sum of the address of the buffer's handle and the offset in bytes.
     """
     if array.context.kind == b"cuda":
         return array.gpudata

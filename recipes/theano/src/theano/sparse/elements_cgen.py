@@ -27,7 +27,7 @@ LOOPS = """
 """
 
 
-def loops(inputs: Sequence[str], out: str, operator: str, index: str, fail: str) -> str:
+def generate_loops(inputs: Sequence[str], out: str, operator: str, index: str, fail: str) -> str:
     """Return C code that computes the elements of a sparse result.
 
     The loops follow the strides of each operand.
@@ -50,7 +50,7 @@ def loops(inputs: Sequence[str], out: str, operator: str, index: str, fail: str)
     )
 
 
-def add_to_dense(inputs: Sequence[str], out: str, format: str) -> str:
+def generate_addition(inputs: Sequence[str], out: str, format: str) -> str:
     """Return C code that adds the stored elements of a sparse matrix to a dense matrix.
 
     The loops follow the strides of each array.

@@ -25,13 +25,13 @@ MAX_COMPOSITE_DEPTH = 40
 Operand = int | tuple[Any, tuple[int, ...]]
 
 
-def fuse(
+def fuse_node(
     node: Apply,
     op_class: Any,
     max_inputs: Callable[[Apply], int],
     make_op: Callable[[Apply, Any], Any] | None = None,
 ) -> list[Variable] | bool | None:
-    """Fuse a node with the nodes that compute its inputs, as often as possible.
+    """Fuse a node with the nodes that compute its inputs, until no further fusion is possible.
 
     Args:
         node: the node.
@@ -63,7 +63,7 @@ def fuse_once(
 ) -> Apply | None:
     """Fuse a node with the nodes that compute its inputs; return None if nothing was fused.
 
-    See `fuse` for the arguments.
+    See `fuse_node` for the arguments.
     """
     limit = max_inputs(node)
     # The number of inputs of the new node, if no more inputs are fused.

@@ -57,13 +57,13 @@ class Waiting:
             self.before.append(self._collect_before(parents.union(orderings.get(node, ()))))
         _, _, destroyers = self.handler.refresh_droot_impact()
         self.destroyers: dict[Root, int] = {
-            self.root(variable): self.number[node] for variable, node in destroyers.items()
+            self.find_root(variable): self.number[node] for variable, node in destroyers.items()
         }
         self.journal: list[Callable[[], Any]] = []
-        self.protected: set[Root] = set(map(self.root, fgraph.outputs))
+        self.protected: set[Root] = set(map(self.find_root, fgraph.outputs))
         for feature in fgraph._features:
             if isinstance(feature, Supervisor):
-                self.protected.update(map(self.root, feature.protected))
+                self.protected.update(map(self.find_root, feature.protected))
 
     def _find_viewed(self, variable: Variable) -> Variable:
         """Return the variable whose memory a view shares; return other variables unchanged."""
@@ -71,7 +71,7 @@ class Waiting:
             variable = self.handler.view_i[variable]
         return variable
 
-    def root(self, variable: Variable) -> Root:
+    def find_root(self, variable: Variable) -> Root:
         """Return the root of a variable; the root of a view is the root of the viewed variable."""
         variable = self._find_viewed(variable)
         return variable if variable.owner is None else (self.number[variable.owner], variable.index)
@@ -105,7 +105,7 @@ class Waiting:
             Whether the graph would stay valid. If not, nothing is recorded.
         """
         variable = self._find_viewed(node.inputs[i])
-        root, number = self.root(variable), self.number[node]
+        root, number = self.find_root(variable), self.number[node]
         if (
             isinstance(variable, Constant)
             or getattr(variable.tag, "indestructible", False)
@@ -137,7 +137,7 @@ class Waiting:
     def is_overwriting(self, node: Apply | None, inputs: Iterable[Variable]) -> bool:
         """Return whether a node overwrites one of the given inputs of the graph."""
         return node is not None and any(
-            self.destroyers.get(self.root(x)) == self.number[node] for x in inputs
+            self.destroyers.get(self.find_root(x)) == self.number[node] for x in inputs
         )
 
 
@@ -164,13 +164,13 @@ def work_in_place(op_type: Any, fgraph: FunctionGraph) -> dict[str, Any]:
     ]
     try:
         changes = Changes(op_type, fgraph)
-        changes.make(lambda: [feature.validate(fgraph) for feature in unpredicted])
+        changes.replace_nodes(lambda: [feature.validate(fgraph) for feature in unpredicted])
         fgraph.validate()
     except InconsistencyError:
         # A prediction was wrong. Start again, and validate the graph after each change.
         fgraph.revert(start)
         changes = Changes(op_type, fgraph)
-        changes.make(fgraph.validate)
+        changes.replace_nodes(fgraph.validate)
     return changes.profile
 
 
@@ -188,7 +188,7 @@ class Changes:
             "ndim": defaultdict(int),
         }
 
-    def make(self, validate: Callable[[], Any]) -> None:
+    def replace_nodes(self, validate: Callable[[], Any]) -> None:
         """Replace all nodes that may work in-place.
 
         Args:
@@ -223,7 +223,7 @@ class Changes:
         Args:
             node: the node.
             positions: the indices of the outputs that may overwrite inputs.
-            validate: as for make.
+            validate: as for replace_nodes.
             refused: pairs of the indices of an output and an input that a validation rejected.
 
         Returns:
@@ -282,7 +282,7 @@ class Changes:
                 for i, x in enumerate(node.inputs)
                 if x.type == output.type
                 and i not in {**node.op.inplace_pattern, **chosen}.values()
-                and self.waiting.root(x) not in self.waiting.protected
+                and self.waiting.find_root(x) not in self.waiting.protected
             ),
             key=rank,
         )

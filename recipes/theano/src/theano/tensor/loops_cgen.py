@@ -30,7 +30,7 @@ ROWS = 4
 CALLED = re.compile(r"\b[A-Za-z_]\w*(?=\()")
 
 
-def type_num(dtype: str) -> str:
+def get_type_num(dtype: str) -> str:
     """Return the C name of NumPy's type number for a C type: NPY_FLOAT32 for npy_float32."""
     return dtype.upper().replace("THEANO_COMPLEX", "NPY_COMPLEX")
 
@@ -219,7 +219,7 @@ def make_vectorized_loops(  # noqa: PLR0913, PLR0917 (Elemwise has these parts)
     for i in range(n_inputs, n):
         name = names[i]
         alloc += f"""
-        {name} = theano_output({name}, {nd}, dims, {type_num(dtypes[i])}, {fortran});
+        {name} = theano_output({name}, {nd}, dims, {get_type_num(dtypes[i])}, {fortran});
         if (!{name}) {sub["fail"]}
         arrays[{i}] = {name};
         """

@@ -40,11 +40,11 @@ def merge_neighbours(
     step = sl2.step
     if reverse1 * reverse2 < 0:
         start, stop, step = stop - 1, start - 1, -step
-        stop = order.Order().switch(T.and_(T.lt(stop, 0), T.gt(start, stop)), -len1 - 1, stop)
+        stop = order.Order().make_switch(T.and_(T.lt(stop, 0), T.gt(start, stop)), -len1 - 1, stop)
     else:
         start, stop = order.Order().simplify_slice(start, stop)
     integers = order.Order()
-    return integers.simplest(start), integers.simplest(stop), step
+    return integers.simplify(start), integers.simplify(stop), step
 
 
 def merge_slices(
@@ -103,7 +103,7 @@ class KnownOrder(gof.Optimizer):
         fgraph.attach_feature(gof.toolbox.ReplaceValidate())
 
     def apply(self, fgraph: FunctionGraph) -> None:
-        """Replace the results that can be proved in a graph."""
+        """Replace each result of the graph that can be proved."""
         integers = order.Order()
         for node in fgraph.toposort():
             out = node.outputs[0]

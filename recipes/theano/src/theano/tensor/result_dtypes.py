@@ -21,8 +21,8 @@ DISCRETE = frozenset(basic.discrete_dtypes)
 def may_wrap(variables: Iterable[Variable], out: Variable | None = None) -> bool:
     """Return whether any variable is an integer of another type than ``out``.
 
-    Such an integer may have wrapped where a result of the type of ``out`` does not wrap, or the
-    reverse. Without ``out``, return whether any variable is an integer.
+    Such an integer wraps at other values than an integer of the type of ``out``. Without ``out``,
+    return whether any variable is an integer.
     """
     for variable in variables:
         dtype = variable.type.dtype

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class Memo(threading.local):
-    """The results of the pass that the present thread runs.
+    """The results of the pass that the current thread runs.
 
     Attributes:
         results: maps a key to a result and to the ops whose ids are in the key; None outside of a

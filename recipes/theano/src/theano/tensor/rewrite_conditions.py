@@ -3,7 +3,7 @@
 Most tries of local optimizers change nothing. A condition in this module is False only for nodes
 that the optimizer leaves unchanged. Evaluating it takes less time than a try.
 
-The functions are loops, because any() and all() of a generator take twice as long.
+The functions contain loops, because any() and all() of a generator take twice as long.
 """
 
 # ruff: noqa: SIM110
@@ -159,8 +159,8 @@ def make_canonizer_condition(lopt: Any) -> Condition | None:
 
     A Canonizer of sums can simplify a sum only in these cases:
 
-    - An input is a constant. A constant in front that is not zero, and that has the dtype of the
-      sum, need not be moved.
+    - An input is a constant. A constant that is the first input does not count if it is not zero
+      and has the dtype of the sum, because it need not be moved.
     - A DimShuffle, an addition, a subtraction or a negation computes an input.
     - The sum is a difference of equal variables.
 
@@ -176,7 +176,7 @@ def make_canonizer_condition(lopt: Any) -> Condition | None:
     part_ops = DimShuffle, *scalar_ops
 
     def is_moved(constant: Variable, out: Variable) -> bool:
-        """Return whether the Canonizer may move or remove a constant in front of a sum."""
+        """Return whether the Canonizer may move or remove a constant first input of a sum."""
         value = lopt.get_constant(constant)
         dtype: str = out.type.dtype
         return (
@@ -270,7 +270,7 @@ def has_other_dtype(node: Apply) -> bool:
     return False
 
 
-def is_useful(node: Apply) -> bool:
+def is_sum_or_product(node: Apply) -> bool:
     """Return whether a node is a sum or a product of several variables."""
     scalar_op = getattr(node.op, "scalar_op", None)
     return len(node.inputs) > 1 and isinstance(scalar_op, (scalar.Add, scalar.Mul))
@@ -341,7 +341,7 @@ CONDITIONS: dict[Any, Condition] = {
     opt.local_0_dot_x: make_input_condition(lambda x: isinstance(x, gof.Constant)),
     opt.local_mul_zero: make_input_condition(may_be_zero),
     opt.local_add_specialize: make_input_condition(may_be_zero),
-    opt.local_useless_elemwise: lambda node: not is_useful(node),
+    opt.local_useless_elemwise: lambda node: not is_sum_or_product(node),
     opt.local_upcast_elemwise_constant_inputs: has_other_dtype,
     opt.local_greedy_distributor: make_input_condition(lambda x: has_factor(SUMS, x)),
     opt.local_abs_merge: make_owner_condition(scalar.Abs),

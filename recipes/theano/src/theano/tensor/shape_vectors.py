@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from theano.gof import Variable
 
 
-def elements(vector: Variable) -> Sequence[Any] | Variable:
+def get_elements(vector: Variable) -> Sequence[Any] | Variable:
     """Return the elements of a vector as a sequence.
 
     Return the vector itself if it is neither a constant nor the result of MakeVector.

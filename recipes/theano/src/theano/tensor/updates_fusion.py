@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 from theano import config, scalar
 from theano.gof import toolbox
 from theano.gof.opt import Optimizer, copy_stack_trace
-from theano.gof.utils import MethodNotDefined
 from theano.scalar.composites import apply_inner_ops
 from theano.tensor.elemwise import Elemwise
-from theano.tensor.elemwise_fusion import MAX_COMPOSITE_DEPTH
+from theano.tensor.elemwise_fusion import MAX_COMPOSITE_DEPTH, can_generate
 from theano.tensor.reused_ops import remember, reuse_ops
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 # The largest number of operations of a Composite. An operation counts once per reader, because
 # printing and the Python implementation repeat it for each reader. RMSProp with momentum has 42.
-LARGEST = 500
+MAX_OPERATIONS = 500
 
 
 class UpdatesComposite(scalar.Composite):
@@ -68,7 +67,7 @@ class UpdatesFusion(Optimizer):
         if not (config.cxx and fgraph.update_mapping):
             return
         for nodes in find_groups(fgraph):
-            fused = fuse(nodes)
+            fused = fuse_group(nodes)
             if fused:
                 fgraph.replace_all_validate(fused, reason=type(self).__name__)
 
@@ -97,8 +96,8 @@ def find_groups(fgraph: FunctionGraph) -> list[list[Apply]]:
             groups[shapes.find_representative(node.outputs[0])].append(node)
     # The nodes that are not chosen and depend on a chosen node.
     dependent: set[Apply] = set()
-    # The shapes of the groups that read a dependent node or a node of another group. Fusing them
-    # could make a cycle.
+    # The shapes of the groups that read a dependent node or a node of another group. Fusing such a
+    # group could make a cycle.
     excluded = set()
     for node in order:
         for variable in node.inputs:
@@ -168,15 +167,10 @@ def is_fusible(node: Apply) -> bool:
 def find_dtype(scalar_op: Any, dtypes: Sequence[str]) -> str | None:
     """Return the dtype of a scalar op's output for inputs of given dtypes; None without C code."""
     inner = scalar_op.make_node(*(scalar.get_scalar_type(dtype)() for dtype in dtypes))
-    try:
-        scalar_op.c_code(inner, "node", ["x"] * len(dtypes), ["z"], {"fail": "%(fail)s"})
-    except (MethodNotDefined, NotImplementedError):
-        return None
-    dtype: str = inner.outputs[0].dtype
-    return dtype
+    return inner.outputs[0].dtype if can_generate(scalar_op, inner.outputs) else None
 
 
-def fuse(nodes: Sequence[Apply]) -> list[tuple[Variable, Variable]]:
+def fuse_group(nodes: Sequence[Apply]) -> list[tuple[Variable, Variable]]:
     """Fuse nodes into one Elemwise.
 
     Args:
@@ -236,7 +230,7 @@ def make_op(
         scalar_inputs = [inner[variable] for variable in node.inputs]
         inner[node.outputs[0]] = apply_inline(node.op.scalar_op, scalar_inputs)
     op = UpdatesComposite([inner[x] for x in inputs], [inner[x] for x in outputs])
-    if op.depth > MAX_COMPOSITE_DEPTH or count_tree_operations(op) > LARGEST:
+    if op.depth > MAX_COMPOSITE_DEPTH or count_tree_operations(op) > MAX_OPERATIONS:
         return None
     return Elemwise(op)
 

@@ -143,9 +143,8 @@ struct theano_elemwise_op {
     const char *not_empty;
 };
 
-/* Make the Python module of an op by make_module of thunks_ext.cpp. The name and the
- * description must live as long as the process. Return NULL and set an exception if
- * this fails. */
+/* Make the Python module of an op by make_module of thunks_ext.cpp. `name` and `op`
+ * must exist until the process ends. Return NULL and set an exception on failure. */
 static inline PyObject *theano_elemwise_module(const char *name,
                                                const theano_elemwise_op *op) {
     typedef PyObject *(*function)(const char *, const theano_elemwise_op *);

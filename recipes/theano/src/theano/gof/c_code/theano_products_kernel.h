@@ -12,11 +12,25 @@ template <typename T> struct simd {
     enum { LANES = VECTOR_BYTES / sizeof(T), COLUMNS = MAX_VECTORS * LANES };
 };
 
-/* Compute a tile of m rows and v vectors at c. `a` points to its first row of A. The
- * last vector ends at column p.n, and overlaps the vector before it if p.n is not a
+/* The elements of A, if its rows and its columns are at constant distances. */
+template <typename T> struct matrix_factors {
+    const T *a;
+    long row_of_a, column_of_a;
+
+    T operator()(int i, long l) const {
+        return a[i * row_of_a + l * column_of_a];
+    }
+    /* Return the factors from row i on. */
+    matrix_factors from(long i) const {
+        return {a + i * row_of_a, row_of_a, column_of_a};
+    }
+};
+
+/* Compute a tile of m rows and v vectors at c. factors(i, l) returns an element of A.
+ * The last vector ends at column p.n, and overlaps the vector before it if p.n is not a
  * multiple of the lanes. */
-template <int m, int v, typename T>
-INLINE void compute_tile(const product<T> &p, const T *a, T *c) {
+template <int m, int v, typename T, typename Factors>
+INLINE void compute_tile(const product<T> &p, const Factors &factors, T *c) {
     typedef typename simd<T>::vector vector;
     enum { LANES = simd<T>::LANES };
     const long last = p.n - LANES;
@@ -34,7 +48,7 @@ INLINE void compute_tile(const product<T> &p, const T *a, T *c) {
             row[j] = *(const vector *)(b + (j < v - 1 ? j * LANES : last));
 #pragma GCC unroll 8
         for (int i = 0; i < m; i++) {
-            const T factor = a[i * p.row_of_a + l * p.column_of_a];
+            const T factor = factors(i, l);
 #pragma GCC unroll 3
             for (int j = 0; j < v; j++)
                 sums[i][j] += factor * row[j];
@@ -59,20 +73,21 @@ INLINE void compute_tile(const product<T> &p, const T *a, T *c) {
 
 /* Compute the rows of a panel of v vectors, in tiles of r rows and then of fewer rows.
  */
-template <int r, int v, typename T>
-INLINE void compute_rows(const product<T> &p, long i = 0) {
+template <int r, int v, typename T, typename Factors>
+INLINE void compute_rows(const product<T> &p, const Factors &factors, long i = 0) {
     for (; p.m - i >= r; i += r)
-        compute_tile<r, v>(p, p.a + i * p.row_of_a, p.c + i * p.row_of_c);
+        compute_tile<r, v>(p, factors.from(i), p.c + i * p.row_of_c);
     if (r > 1)
-        compute_rows<(r > 1 ? r / 2 : 1), v>(p, i);
+        compute_rows<(r > 1 ? r / 2 : 1), v>(p, factors, i);
 }
 
 /* Compute a panel, whose p.n columns need up to v vectors. */
-template <int v, typename T> static void compute_panel(const product<T> &p) {
+template <int v, typename T, typename Factors>
+static void compute_panel(const product<T> &p, const Factors &factors) {
     if (v > 1 && p.n <= (v - 1) * simd<T>::LANES)
-        compute_panel<(v > 1 ? v - 1 : 1)>(p);
+        compute_panel<(v > 1 ? v - 1 : 1)>(p, factors);
     else
-        compute_rows<MAX_ROWS, v>(p);
+        compute_rows<MAX_ROWS, v>(p, factors);
 }
 
 /* Transpose 4 x 4 elements. The rows of `to` are simd<T>::COLUMNS elements apart. */
@@ -101,7 +116,7 @@ template <typename T> INLINE void transpose(const T *from, long row_of_from, T *
 template <typename T> static void copy_panel(const product<T> &p, T *to) {
     typedef typename simd<T>::vector vector;
     enum { COLUMNS = simd<T>::COLUMNS, LANES = simd<T>::LANES, LINE = 64 / sizeof(T) };
-    if (p.column_of_b == 1) {
+    if (p.column_of_b == 1 && p.n >= LANES) {
         for (long l = 0; l < p.k; l++)
             for (long i = 0; i < p.n; i += LANES) {
                 const long j = min(i, p.n - LANES);
@@ -126,12 +141,18 @@ template <typename T> INLINE long count_panels(const product<T> &p) {
     return (p.n + simd<T>::COLUMNS - 1) / simd<T>::COLUMNS;
 }
 
-/* Return the number of a panel's first column. Panels have nearly the same number of
- * vectors, and the last panel has at least one whole vector. */
-template <typename T> INLINE long find_first_column(const product<T> &p, long panel) {
+/* Return the number of a part's first element, if n elements are divided into parts of
+ * nearly the same number of vectors. The last part may end with a part of a vector. */
+template <typename T> INLINE long find_start(long n, long part, long n_parts) {
     enum { LANES = simd<T>::LANES };
-    const long n_vectors = (p.n + LANES - 1) / LANES;
-    return min(p.n, panel * n_vectors / count_panels(p) * LANES);
+    const long n_vectors = (n + LANES - 1) / LANES;
+    return min(n, part * n_vectors / n_parts * LANES);
+}
+
+/* Return the number of a panel's first column. The last panel has at least one whole
+ * vector. */
+template <typename T> INLINE long find_first_column(const product<T> &p, long panel) {
+    return find_start<T>(p.n, panel, count_panels(p));
 }
 
 /* A part of a product has at most MAX_ROWS_OF_PART rows of a panel. It adds the
@@ -155,7 +176,6 @@ template <typename T> static void run_part(void *work, long number) {
     T copy[MAX_K * COLUMNS] __attribute__((aligned(64)));
     for (long l = 0; l < whole.k; l += MAX_K) {
         part.k = min(whole.k - l, MAX_K);
-        part.a = whole.a + i * whole.row_of_a + l * whole.column_of_a;
         part.b = whole.b + l * whole.row_of_b + j * whole.column_of_b;
         part.row_of_b = whole.row_of_b;
         if (whole.column_of_b != 1 || conflicts) {
@@ -163,7 +183,10 @@ template <typename T> static void run_part(void *work, long number) {
             part.b = copy;
             part.row_of_b = COLUMNS;
         }
-        compute_panel<MAX_VECTORS>(part);
+        compute_panel<MAX_VECTORS>(
+            part,
+            matrix_factors<T>{whole.a + i * whole.row_of_a + l * whole.column_of_a,
+                              whole.row_of_a, whole.column_of_a});
         part.beta = 1;
     }
 }
@@ -175,10 +198,6 @@ template <typename T> static int run(const product<T> &p, bool in_parts) {
         return 0;
     const long n_parts =
         count_panels(p) * ((p.m + MAX_ROWS_OF_PART - 1) / MAX_ROWS_OF_PART);
-    if (in_parts && n_parts > 1)
-        run_parts(run_part<T>, (void *)&p, n_parts);
-    else
-        for (long part = 0; part < n_parts; part++)
-            run_part<T>((void *)&p, part);
+    run_all(run_part<T>, (void *)&p, n_parts, in_parts);
     return 1;
 }

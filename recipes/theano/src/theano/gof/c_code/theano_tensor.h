@@ -126,7 +126,8 @@ static inline void theano_extent(int nd, const npy_intp *dims, const npy_intp *s
 /* Return whether theano_update_few can update a view of `array` with a value. The view
  * has nd dimensions, strides in bytes, and its first element at `data`. It must have 1
  * to 512 elements; it and the value must have the same float type, be aligned, and not
- * overlap. Write nd strides of the value to from_strides, 0 where it is broadcast. */
+ * overlap. Write nd strides of the value to from_strides: 0 for the dimensions along
+ * which the value is broadcast. */
 THEANO_SHARED bool theano_are_few(PyArrayObject *array, int nd, const npy_intp *dims,
                                   const npy_intp *strides, char *data,
                                   PyArrayObject *value, npy_intp *from_strides) {
@@ -179,7 +180,8 @@ THEANO_SHARED bool theano_update_few(bool add, PyArrayObject *array, int nd,
 
 /* Return whether an output's old value can become another view, of nd dimensions and
  * type `descr`. It must be a plain view with the same nd and type, to which only its
- * thunk and its storage refer. `references` is the number of their references. */
+ * thunk and its storage refer. `references` is the number of references from the thunk
+ * and the storage to the view. */
 static inline bool theano_own_view(PyArrayObject *old, int references, int nd,
                                    PyArray_Descr *descr) {
     PyArrayObject_fields *fields = (PyArrayObject_fields *)old;
@@ -310,10 +312,10 @@ THEANO_SHARED int theano_dims(int nd, npy_intp *dims, int n, PyArrayObject **arr
     return 0;
 }
 
-/* Order the loops over n arrays with nd dimensions by the strides `like`, the largest
- * outermost. Dimensions with a '1' in in_order keep their order among themselves. Merge
- * two nested loops if, in all arrays, the outer stride is the inner stride times the
- * inner size. array_strides has nd strides, in bytes, for each array.
+/* Order the loops over n arrays with nd dimensions by the strides `like`: the outermost
+ * loop has the largest stride. Dimensions with a '1' in in_order keep their order among
+ * themselves. Merge two nested loops if, in all arrays, the outer stride is the inner
+ * stride times the inner size. array_strides has nd strides, in bytes, for each array.
  *
  * Return the number of the innermost loop, at least 1, or 0 if there are no elements.
  * From the outermost loop on, write the size of each loop to `sizes`, and its n

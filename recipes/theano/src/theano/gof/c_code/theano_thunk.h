@@ -27,8 +27,8 @@ theano_keep_exception(PyObject *error) {
     }
 }
 
-/* Py_XDECREF as a function that is not inlined. Inlined, each of a module's many calls
- * would contain the code that frees an object, and g++ would take longer. */
+/* Py_XDECREF as a function that is not inlined. If it were inlined, each of a module's
+ * many calls would contain the code that frees an object, and g++ would take longer. */
 __attribute__((unused, noinline)) static void theano_xdecref(PyObject *object) {
     Py_XDECREF(object);
 }

@@ -25,7 +25,7 @@ A graph is not cached in three cases:
 
 `describing` describes a graph. `keys` adds all other inputs of optimization and makes the key.
 `pickling` pickles and unpickles graphs. `files` reads, writes and removes the cache entries.
-`claims` lets other processes wait while one process makes a function.
+`claims` makes other processes wait while one process makes a function.
 """
 
 from theano.gof.graph_cache.files import DIRECTORY, Entry, WarningCounter, remove_old

@@ -1,9 +1,10 @@
-"""Claims: byte-range locks by which one process makes a function while others wait for it.
+"""Claims: byte-range locks with which processes wait for a process that makes the same function.
 
-Without claims, all processes of a job array would optimize the same graph and compile the same
-modules at once. A claim is a kernel lock on one byte of a file. The kernel releases the claim when
-its process ends. The byte's offset is derived from the graph's cache key. A process that has a
-claim never waits for another claim, so there is no deadlock.
+To make a function is to optimize its graph and to compile its modules. Without claims, all
+processes of a job array would optimize the same graph and compile the same modules at once. A claim
+is a kernel lock on one byte of a file. The kernel releases the claim when its process ends. The
+byte's offset is derived from the graph's cache key. A process that has a claim never waits for
+another claim, so there is no deadlock.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ class Claims:
 
     @contextlib.contextmanager
     def making(self) -> Iterator[None]:
-        """Count a function while it is made.
+        """Increment `depth` while a function is made.
 
-        After the outermost function, mark the claimed graph as made and release the claim.
+        When the outermost function is made, mark the claimed graph as made and release the claim.
         """
         self.depth += 1
         try:
@@ -72,8 +73,8 @@ class Claims:
         if not self.depth or self.path:
             return
         try:
-            # On a full disk, nothing can be cached. Then processes do not wait, because waiting
-            # would gain nothing.
+            # On a full disk, the graph and the modules cannot be cached. So a process that waited
+            # would have to make the function anyway.
             if module_files.has_room(config.compiledir):
                 self.file = lock_files.open_lock(Path(config.compiledir, FILE))
                 is_done = is_made(self.file, path) and path.exists()

@@ -54,7 +54,7 @@ class Describer:
             descriptions have their variables in the same order.
         names: maps a variable's name to its number, in the order of first occurrence.
         digests_of_types: maps the state of a TensorType to the digest of its description. Nearly
-            every variable has a separate TensorType, but few of them differ.
+            every variable has a separate TensorType, but few of these types differ.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Describer:
         if kind in PLAIN:
             return repr(value)
         if kind is tuple or kind is list:
-            # Most items are numbers. This saves a call of this method per item.
+            # Most items are numbers, for which repr is faster than this method.
             describe = repr if PLAIN.issuperset(map(type, value)) else self.describe
             return f"{kind.__name__}({','.join(map(describe, value))})"
         if kind is dict:
@@ -165,7 +165,7 @@ class Describer:
         return ",".join([describe_name(function), *map(self.describe, described)])
 
     def describe_tags(self, value: Variable | Apply) -> str:
-        """Describe the tags of a variable or node that Theano reads, see tags.TAGS.
+        """Describe a variable's or node's tags that are in tags.TAGS: the tags that Theano reads.
 
         Raises:
             NotDescribable: a tag has no reliable description.
@@ -243,8 +243,9 @@ def describe_array(array: np.ndarray) -> str:
 def is_trusted(value: Any) -> bool:
     """Return whether the name of a class or function identifies its code.
 
-    This is true in Theano, Python, NumPy and SciPy, except in tests: the cache key contains
-    Theano's code without tests and the versions of the others (keys.describe_versions).
+    The names of Theano, Python, NumPy and SciPy identify their code, except in tests. The cache key
+    contains Theano's code without tests, and the versions of Python, NumPy and SciPy
+    (keys.describe_versions).
     """
     packages = (value.__module__ or "").split(".")
     return packages[0] in TRUSTED and "tests" not in packages

@@ -92,7 +92,7 @@ class Entry:
     def _load(self, path: Path, inputs: Iterable[Variable]) -> FunctionGraph | None:
         """Read the graph from a file; return None if the file is missing or damaged."""
         try:
-            content = trust.read(path)
+            content = trust.read_trusted(path)
             # Record the time of last use, because the least recently used entries are removed.
             with contextlib.suppress(OSError):
                 os.utime(path)

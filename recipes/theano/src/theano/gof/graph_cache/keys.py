@@ -120,7 +120,7 @@ def make_entry(
     if (
         not config.cache_optimizations
         or optdb_history.history is None
-        # A subclass of Mode can optimize differently. Other linkers serve inspection, not speed.
+        # A subclass of Mode can optimize differently. Other linkers are for inspection.
         or type(mode) is not theano.compile.mode.Mode
         or not isinstance(mode.linker, theano.gof.vm.VM_Linker)
         or not isinstance(mode.provided_optimizer, optdb.Query)

@@ -83,7 +83,7 @@ class Pickler(pickle.Pickler):
             pickle.PicklingError: the name looks like an encoded name.
         """
         if type(name) is tuple:
-            raise pickle.PicklingError(f"{name} is a tuple")
+            raise pickle.PicklingError(f"the name {name} is a tuple")
         if type(name) is str:
             for end in range(len(name), 0, -1):
                 if name[:end] in self.names and not name[end : end + 1].isalpha():
@@ -97,7 +97,7 @@ class Pickler(pickle.Pickler):
             pickle.PicklingError: the variable is a shared variable.
         """
         if isinstance(variable, theano.compile.SharedVariable):
-            raise pickle.PicklingError(f"{variable} has a value")
+            raise pickle.PicklingError(f"{variable} is a shared variable")
         tag = select_tags(variable)
         traces = get_traces(variable)
         tag["trace"] = [

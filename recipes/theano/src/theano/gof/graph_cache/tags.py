@@ -23,7 +23,11 @@ TAGS_SET = frozenset(TAGS)
 
 
 def select_tags(owner: Variable | Apply) -> dict[str, Any]:
-    """Return the tags in TAGS of a variable or node, by name, in the order of their creation."""
+    """Return the values of a variable's or node's tags that are in TAGS.
+
+    Returns:
+        A dictionary that maps the names to the values, in the order of creation.
+    """
     tags = owner.tag.__dict__
     if TAGS_SET.isdisjoint(tags):
         return {}

@@ -23,10 +23,10 @@ static inline int fused_equal(const size_t *left, const size_t *right, unsigned 
 }
 
 /* Broadcast the shape `input` of an elementwise operation's input to the operation's
- * shape `dims`, which starts with ones. Bit k of `mask` is 1 if dimension k of the
- * input is not declared broadcastable. As in GpuElemwise, a length of 1 in such a
- * dimension is valid only if all previous inputs have length 1 there too. `number` is
- * the input's number, for the error message. */
+ * shape `dims`. All elements of `dims` are 1 before the call for the first input. Bit k
+ * of `mask` is 1 if dimension k of the input is not declared broadcastable. As in
+ * GpuElemwise, a length of 1 in such a dimension is valid only if all previous inputs
+ * have length 1 there too. `number` is the input's number, for the error message. */
 static inline int fused_broadcast(size_t *dims, const size_t *input, unsigned mask,
                                   unsigned nd, int number) {
     for (unsigned k = 0; k < nd; k++) {

@@ -1,7 +1,7 @@
 """Functions of theano.sandbox.cuda.dnn, computed by theano.tensor with or without a GPU.
 
-If theano.gpuarray uses a device, Theano's optimizers replace their ops with cuDNN's. A call of an
-op of the old module, such as GpuDnnConv, raises an error that names the replacement.
+If theano.gpuarray uses a device, Theano's optimizers replace the functions' ops with cuDNN's. A
+call of an op of the old module, such as GpuDnnConv, raises an error that names the replacement.
 """
 
 from __future__ import annotations

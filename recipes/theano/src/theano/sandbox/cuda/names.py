@@ -154,7 +154,7 @@ shared_constructor = make_placeholder("shared_constructor")
 
 
 class CudaNdarray:
-    """Placeholder for isinstance; it has no instances."""
+    """Placeholder for the class of GPU arrays. It serves isinstance and has no instances."""
 
     __init__ = make_placeholder("CudaNdarray")
 
@@ -229,13 +229,13 @@ class CudaNdarrayType(tensor.TensorType):
 
 
 class CudaNdarrayVariable(tensor.TensorVariable):
-    """Placeholder for isinstance; it has no instances."""
+    """Placeholder for the class of variables. It serves isinstance and has no instances."""
 
     __init__ = make_placeholder("CudaNdarrayVariable")
 
 
 class CudaNdarrayConstant(tensor.TensorConstant):
-    """Placeholder for isinstance; it has no instances."""
+    """Placeholder for the class of constants. It serves isinstance and has no instances."""
 
     __init__ = make_placeholder("CudaNdarrayConstant")
 

@@ -20,7 +20,7 @@ typedef struct {
     PyObject *element; /* the element, or NULL: an owned reference */
     PyObject *array; /* the element's array if it is an ndarray, else NULL: borrowed */
     void *data;      /* the element's address if it is an ndarray */
-    PyObject *address; /* the address as a Python number if it is a device array */
+    PyObject *address; /* the address as a Python number if element is on a device */
 } Slot;
 
 /* Replace the object in a cell. */
@@ -37,8 +37,8 @@ static PyObject *get_cell(PyObject *cell) {
 }
 
 /* Return the address of a device array as a Python number. OpenCL has no addresses, and
-   the attribute gpudata raises TypeError. There, the sum of the memory object's address
-   and the offset identifies the memory. */
+   the attribute gpudata raises TypeError. For OpenCL, return the sum of the memory
+   object's address and the offset, which identifies the memory. */
 static PyObject *address_of(PyObject *array) {
     PyObject *base, *offset, *sum = PyObject_GetAttrString(array, "gpudata");
     if (sum != NULL || !PyErr_ExceptionMatches(PyExc_TypeError))

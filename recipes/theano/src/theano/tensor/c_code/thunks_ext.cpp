@@ -1,14 +1,17 @@
 /* Extension module with the thunks that are compiled with the package: complete thunks
- * of ops that only move elements or read dimensions, and the thunks of Elemwise and
- * CAReduce without their loops. */
+ * of poolings, of products of vectors, and of ops that only move elements or read
+ * dimensions, and the thunks of Elemwise and CAReduce without their loops. */
 
 #include <Python.h>
 #include <numpy/arrayobject.h>
 #include "thunks/arrays.h"
+#include "thunks/correlations.h"
 #include "thunks/modules.h"
+#include "thunks/pooling.h"
 #include "thunks/replay.h"
 #include "thunks/shapes.h"
 #include "thunks/subtensor.h"
+#include "thunks/vectors.h"
 
 /* The class names of the ops with complete thunks. precompiled_ops.py encodes their
  * parameters. */
@@ -21,12 +24,20 @@ static const struct {
     {"Alloc", alloc},
     {"AllocEmpty", alloc_empty},
     {"Assert", assertion},
+    {"AveragePoolGrad", average_pool_gradient},
+    {"CGemv", compute_gemv},
+    {"CGer", compute_ger},
+    {"CorrMM", compute_correlation},
+    {"CorrMM_gradInputs", compute_correlation},
+    {"CorrMM_gradWeights", compute_correlation},
     {"DeepCopyOp", deep_copy},
     {"DimShuffle", dimshuffle},
     {"IncSubtensor", inc_subtensor},
     {"Join", join},
     {"JoinAs", join_as},
     {"MakeVector", make_vector},
+    {"MaxPoolGrad", max_pool_gradient},
+    {"Pool", pool},
     {"Rebroadcast", rebroadcast},
     {"Reshape", reshape},
     {"ScalarFromTensor", scalar_from_tensor},

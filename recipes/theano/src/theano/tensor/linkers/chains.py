@@ -63,7 +63,7 @@ def find_loops(op: Any, dtypes: tuple[str, ...], flags: tuple[str, ...]) -> tupl
     Args:
         op: the scalar op.
         dtypes: the dtype of each operand.
-        flags: g++'s present flags. Loops compiled with other flags are not found.
+        flags: g++'s current flags. Loops compiled with other flags are not found.
 
     Returns:
         The address of the loops, and the dtype of the output.
@@ -73,14 +73,10 @@ def find_loops(op: Any, dtypes: tuple[str, ...], flags: tuple[str, ...]) -> tupl
     """
     vectors = [TensorType(dtype, (False,))() for dtype in dtypes]
     node = elemwise.Elemwise(op).make_node(*vectors)
-    linker = node.op.c_linker(node, [])
-    loops = linker.loops()
-    if not loops or not loops.are_self_contained():
+    name = shipped_loops.find_name(node.op.c_linker(node, []))
+    if not name:
         raise Unavailable
-    address = shipped_loops.find_function("loops" + shipped_loops.hash_functions(linker, loops))
-    if not address:
-        raise Unavailable
-    return address, node.outputs[0].dtype
+    return shipped_loops.find_function(f"loops{name}"), node.outputs[0].dtype
 
 
 class Chain:
@@ -138,7 +134,7 @@ class Chain:
         return result
 
     def convert_to_common(self, operands: Sequence[int], dtype: str | None = None) -> list[int]:
-        """Convert operands to their common dtype, as c_operands.in_type does.
+        """Convert operands to their common dtype, as c_operands.convert_to_type does.
 
         Args:
             operands: the numbers of the operands.
@@ -162,7 +158,7 @@ class Chain:
         return self.convert(operands, common)
 
 
-def encode(chain: Chain, n_arrays: int, outputs: Sequence[tuple[int, int]]) -> np.ndarray:
+def encode_chain(chain: Chain, n_arrays: int, outputs: Sequence[tuple[int, int]]) -> np.ndarray:
     """Encode a chain as the integers that struct chained_op of thunks/chain.h describes.
 
     Args:
@@ -248,7 +244,7 @@ def make_code(node: Apply, overwritten: Sequence[int], flags: tuple[str, ...]) -
         if variable in scalar_inputs:
             raise Unavailable
         outputs.append((arrays.index(output) if i < 0 else i, values[variable]))
-    return encode(chain, len(arrays), outputs)
+    return encode_chain(chain, len(arrays), outputs)
 
 
 def make_module(linker: LoopsLinker) -> tuple[ModuleType, int] | None:
@@ -258,7 +254,7 @@ def make_module(linker: LoopsLinker) -> tuple[ModuleType, int] | None:
         The module, and the address of its struct chained_op; None if no chain computes the node.
     """
     (node,) = linker.node_order
-    loops, flags = linker.loops(), tuple(linker.flags())
+    loops, flags = linker.make_loops(), tuple(linker.list_flags())
     if (
         not isinstance(node.op, elemwise.Elemwise)
         or not shipped_loops.load_library()

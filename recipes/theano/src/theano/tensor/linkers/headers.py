@@ -66,7 +66,7 @@ def get_dtypes(variables: Iterable[Variable]) -> list[str]:
 
 
 def find_headers(op: Any, operands: Iterable[str], variables: Iterable[str]) -> set[str]:
-    """Return the headers that the C code of a scalar op needs, besides theano_loops.h.
+    """Return the headers that the C code of a scalar op needs in addition to theano_loops.h.
 
     Args:
         op: the scalar op.

@@ -18,7 +18,7 @@ class Loops:
     """The loops of an op.
 
     Attributes:
-        headers: the headers that the loops include, besides theano_loops.h.
+        headers: the headers that the loops include in addition to theano_loops.h.
         support_code: the pieces of C code that the loops call.
         description: the description of the op, which contains the C code of the loops.
     """
@@ -55,7 +55,7 @@ class LoopsModule(DynamicModule):
         """Write the op's description and the module's initialization to a stream."""
         name = self.hash_placeholder
         print(
-            f"""{self.description.code()}
+            f"""{self.description.format_code()}
 extern "C" __attribute__((visibility("default")))
 PyObject *PyInit_{name}(void) {{
     return theano_elemwise_module("{name}", &op);

@@ -33,10 +33,10 @@ class LoopsLinker(CLinker):
     def get_dynamic_module(self) -> Any:
         """Return a LoopsModule, or CLinker's complete module if the loops need Python or NumPy."""
         if not hasattr(self, "_mod"):
-            module = self.loops_module()
-            if module is None:
+            loops = self.make_loops()
+            if loops is None:
                 return super().get_dynamic_module()
-            self._mod = module
+            self._mod = LoopsModule(loops)
         return self._mod
 
     @computed_once
@@ -67,7 +67,7 @@ class LoopsLinker(CLinker):
             key, background_compilation.Request(module, arguments, install)
         )
 
-    def flags(self) -> list[str]:
+    def list_flags(self) -> list[str]:
         """Return g++'s flags for a module of loops."""
         # Use -O2 with vectorization: the other passes of -O3 take time, and improve other kinds of
         # loops only.
@@ -79,21 +79,11 @@ class LoopsLinker(CLinker):
         """Return compile_str's arguments; link a LoopsModule with only libc, libm and libgcc."""
         arguments: dict[str, Any] = super().compile_arguments()
         if isinstance(self.get_dynamic_module(), LoopsModule):
-            arguments["preargs"] = self.flags()
+            arguments["preargs"] = self.list_flags()
             arguments["libs"] = [*arguments["libs"], "m", "c", "gcc"]
         return arguments
 
-    def loops_module(self) -> LoopsModule | None:
-        """Make a LoopsModule; return None if the loops need Python or NumPy."""
-        loops = self.loops()
-        return LoopsModule(loops) if loops else None
-
-    def loops(self) -> Loops | None:
-        """Return the result of make_loops, which is called once."""
-        if not hasattr(self, "_loops"):
-            self._loops = self.make_loops()
-        return self._loops
-
+    @computed_once
     def make_loops(self) -> Loops | None:
         """Generate the loops; return None if the op needs a complete module.
 
@@ -177,7 +167,7 @@ class LoopsLinker(CLinker):
             inputs,
             node.outputs,
             loops,
-            # Follow the memory order of the last overwritten input, or else of the last array.
+            # Follow the memory order of the last overwritten input; by default, of the last array.
             like=([i for i in overwritten if i >= 0] or [len(arrays) - 1])[-1],
             overwritten=tuple(overwritten),
             broadcast=cgen.format_patterns(broadcast),

@@ -70,7 +70,7 @@ class OpDescription:
     fill: str = ""
     not_empty: str = ""
 
-    def functions(self, declaration: str, name: str) -> str:
+    def format_functions(self, declaration: str, name: str) -> str:
         """Return C code of the functions "loops" and "fill".
 
         Args:
@@ -85,7 +85,7 @@ class OpDescription:
             code += f"{declaration} void fill{name}(char *data, npy_intp n) {{{self.fill}}}\n"
         return code
 
-    def code(self) -> str:
+    def format_code(self) -> str:
         """Return C code that defines the functions and the struct "op"."""
 
         def array(kind: str, name: str, values: Sequence[object]) -> str:
@@ -110,7 +110,8 @@ class OpDescription:
             "fill": "fill" if self.fill else "0",
             "not_empty": string(self.not_empty),
         }
-        return f"""{self.functions("static", "")}{code}static const theano_elemwise_op op = {{
+        code = self.format_functions("static", "") + code
+        return f"""{code}static const theano_elemwise_op op = {{
     {", ".join(values[name] for name, _ in Struct._fields_)}}};
 """
 
@@ -122,9 +123,9 @@ class OpDescription:
         """
         return Struct(
             **{name: getattr(self, name) for name in INTEGERS},
-            storages=integers(self.storages),
-            types=integers(self.types),
-            overwritten=integers(self.overwritten),
+            storages=make_int_array(self.storages),
+            types=make_int_array(self.types),
+            overwritten=make_int_array(self.overwritten),
             broadcast=(ctypes.c_char_p * len(self.broadcast))(*map(str.encode, self.broadcast)),
             loops=address("loops"),
             reduced=self.reduced.encode() or None,
@@ -151,6 +152,6 @@ INTEGERS = [name for name, kind in Struct._fields_ if kind is ctypes.c_int]
 live_ops: list[tuple[Struct, str]] = []
 
 
-def integers(values: Sequence[int]) -> ctypes.Array[ctypes.c_int]:
+def make_int_array(values: Sequence[int]) -> ctypes.Array[ctypes.c_int]:
     """Copy integers into a C array of int."""
     return (ctypes.c_int * len(values))(*values)

@@ -13,12 +13,21 @@ from theano.gof.graph import Apply
 from theano.gof.linker_parts import computed_once, linker_types
 from theano.gof.type import Type
 from theano.scalar import Scalar
-from theano.tensor import basic, elemwise, opt, subtensor, thunks_ext
+from theano.tensor import basic, blas_c, elemwise, opt, subtensor, thunks_ext
 from theano.tensor.join_as import JoinAs
+from theano.tensor.linkers.threads import HAS_KERNELS
+from theano.tensor.nnet.corr import BaseCorrMM, CorrMM, CorrMM_gradInputs, CorrMM_gradWeights
+from theano.tensor.signal.pool import AveragePoolGrad, MaxPoolGrad, Pool
 from theano.tensor.type import TensorType
 
 # The kinds of numbers in an encoded index. thunks/subtensor.h defines the same constants.
 NONE, LITERAL, INPUT = range(3)
+
+CORRELATIONS = (CorrMM, CorrMM_gradInputs, CorrMM_gradWeights)
+POOLINGS = (AveragePoolGrad, MaxPoolGrad, Pool)
+
+# The modes of poolings; window_layout in thunks/pooling.h defines the same numbers.
+POOLING_MODES = ("max", "sum", "average_exc_pad", "average_inc_pad")
 
 
 def encode_index(entries: Sequence[Any], first_input: int) -> list[int]:
@@ -67,6 +76,21 @@ def encode_text(string: str) -> np.ndarray:
     return np.frombuffer(encoded + b"\0" * (-len(encoded) % np.intp().nbytes), "intp")
 
 
+def encode_pooling(op: Any) -> list[int]:
+    """Return the number of pooled dimensions, the mode, and whether the op ignores borders."""
+    return [op.ndim, POOLING_MODES.index(op.mode), op.ignore_border]
+
+
+def encode_correlation(op: BaseCorrMM) -> list[int]:
+    """Return the direction and the number of groups, then the parameters by rows and by columns.
+
+    The parameters are the stride, the dilation, and the padding before and after an image.
+    """
+    rows = [op.dH, op.dilH, op.padH_l, op.padH_r]
+    columns = [op.dW, op.dilW, op.padW_l, op.padW_r]
+    return [op.direction, op.num_groups, *rows, *columns]
+
+
 # Maps a class of op to its parameters as integers, in the order in which thunks_ext.cpp reads them.
 OP_DATA: dict[Any, Callable[[Any], Any]] = {
     basic.Alloc: lambda op: [],
@@ -83,6 +107,8 @@ OP_DATA: dict[Any, Callable[[Any], Any]] = {
         len(op._new_order),
         *op._new_order,
     ],
+    blas_c.CGemv: lambda op: [op.inplace],
+    blas_c.CGer: lambda op: [op.destructive],
     opt.MakeVector: lambda op: [],
     ops.DeepCopyOp: lambda op: [],
     ops.Rebroadcast: encode_broadcast_axes,
@@ -96,6 +122,8 @@ OP_DATA: dict[Any, Callable[[Any], Any]] = {
         *encode_index(op.idx_list, 2),
     ],
     subtensor.Subtensor: lambda op: encode_index(op.idx_list, 1),
+    **dict.fromkeys(CORRELATIONS, encode_correlation),
+    **dict.fromkeys(POOLINGS, encode_pooling),
 }
 # The ops that can have scalars (theano.scalar) as inputs or outputs. Other ops have only arrays.
 WITH_SCALARS = (basic.ScalarFromTensor, subtensor.IncSubtensor, subtensor.Subtensor)
@@ -108,17 +136,47 @@ def adds_floats(node: Apply) -> bool:
     return floats and not node.op.set_instead_of_inc
 
 
+def has_kernels(node: Apply) -> bool:
+    """Return whether kernels compute a node's products: of float32 or float64, and with AVX2."""
+    dtypes = {variable.dtype for variable in node.inputs}
+    return HAS_KERNELS and dtypes in ({"float32"}, {"float64"})
+
+
+def has_correlation_kernels(node: Apply) -> bool:
+    """Return whether kernels compute a CorrMM or its gradient, and its output's shape is known."""
+    op = node.op
+    arrays = node.inputs[:2]
+    needs_lengths = op.subsample != (1, 1) or op.border_mode == "half"
+    return (
+        HAS_KERNELS
+        and len({variable.dtype for variable in arrays}) == 1
+        and not op.unshared
+        and (op._direction == "forward" or not needs_lengths or len(node.inputs) == 4)
+    )
+
+
 def has_signed_indices(node: Apply) -> bool:
     """Return whether all indices of a node, its last input, fit into npy_intp."""
     dtype: str = node.inputs[-1].dtype
     return dtype != "uint64"
 
 
+def pools_floats(node: Apply) -> bool:
+    """Return whether a node pools only float32 or only float64."""
+    # The last three inputs are the lengths of windows, their distances and the padding.
+    dtypes = {variable.dtype for variable in node.inputs[:-3] + node.outputs}
+    return dtypes in ({"float32"}, {"float64"})
+
+
 # Maps a class of op to conditions on a node. The precompiled thunk serves a node only if it meets
 # all of them.
 CONDITIONS: dict[Any, Sequence[Callable[[Apply], bool]]] = {
+    blas_c.CGemv: (has_kernels,),
+    blas_c.CGer: (has_kernels,),
     subtensor.AdvancedIncSubtensor1: (adds_floats, has_signed_indices),
     subtensor.AdvancedSubtensor1: (has_signed_indices,),
+    **dict.fromkeys(CORRELATIONS, (has_correlation_kernels,)),
+    **dict.fromkeys(POOLINGS, (pools_floats,)),
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from theano import config, scalar
-from theano.gof.linker_parts import is_builtin, linker_types
+from theano.gof.linker_parts import computed_once, is_builtin, linker_types
 from theano.tensor import elemwise
 from theano.tensor import loops_cgen as cgen
 from theano.tensor.linkers.headers import PYTHON, find_headers
@@ -18,6 +18,7 @@ from theano.tensor.type import TensorType
 class ReductionLinker(LoopsLinker):
     """Compile only the loops of a CAReduce, if they use neither Python nor NumPy."""
 
+    @computed_once
     def make_loops(self) -> Loops | None:
         """Generate the loops; return None if the op needs a complete module."""
         (node,) = self.node_order
@@ -32,7 +33,7 @@ class ReductionLinker(LoopsLinker):
             return None
         input, output = node.inputs + node.outputs
         acc_dtype = getattr(op, "acc_dtype", None) or output.dtype
-        initial_value = find_identity(scalar_op, input.dtype)
+        initial_value = find_initial_value(scalar_op, input.dtype)
         if initial_value is None:
             return None
         dtype, acc = (TensorType(name, ()).dtype_specs()[1] for name in (input.dtype, acc_dtype))
@@ -59,7 +60,7 @@ class ReductionLinker(LoopsLinker):
         return Loops(sorted(headers), [], description)
 
 
-def find_identity(scalar_op: Any, dtype: str) -> Any:
+def find_initial_value(scalar_op: Any, dtype: str) -> Any:
     """Return the initial value of a reduction over elements of a dtype, or None if unknown."""
     if hasattr(scalar_op, "identity"):
         return scalar_op.identity

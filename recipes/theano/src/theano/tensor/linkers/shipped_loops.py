@@ -43,14 +43,25 @@ def hash_functions(linker: LoopsLinker, loops: Loops) -> str:
         linker: the linker of the op's node, which selects the flags and libraries.
         loops: the loops of the op.
     """
-    code = "\n".join([*filter(None, loops.support_code), loops.description.functions("", "")])
-    return shipped.hash_module(code, linker.flags(), linker.libraries())
+    code = "\n".join(
+        [*filter(None, loops.support_code), loops.description.format_functions("", "")]
+    )
+    return shipped.hash_module(code, linker.list_flags(), linker.libraries())
 
 
 def find_function(name: str) -> int:
     """Return the address of a function in the library; return 0 if the library lacks it."""
     function = getattr(load_library(), name, None)
     return ctypes.cast(function, ctypes.c_void_p).value or 0 if function else 0
+
+
+def find_name(linker: LoopsLinker) -> str:
+    """Return the end of the names of an op's functions in the library; "" if it lacks them."""
+    loops = linker.make_loops()
+    if loops is None or not loops.are_self_contained():
+        return ""
+    name = hash_functions(linker, loops)
+    return name if find_function(f"loops{name}") else ""
 
 
 def find_key(linker: LoopsLinker) -> Any:
@@ -61,21 +72,19 @@ def find_key(linker: LoopsLinker) -> Any:
     (node,) = linker.node_order
     if load_library() is None or isinstance(node.op.scalar_op, Composite):
         return None
-    loops = linker.loops()
-    if loops is None or not loops.are_self_contained():
+    name = find_name(linker)
+    if not name:
         return None
-    name = hash_functions(linker, loops)
-    if not find_function(f"loops{name}"):
-        return None
-    key = name, loops.description
+    description = linker.make_loops().description
+    key = name, description
     if key not in linker_parts.shipped_modules:
-        linker_parts.shipped_modules[key] = loops.description.make_module(
+        linker_parts.shipped_modules[key] = description.make_module(
             name, lambda function: find_function(function + name)
         )
     return key
 
 
-def write(linkers: Iterable[LoopsLinker], level: str, directory: str) -> None:
+def write_library(linkers: Iterable[LoopsLinker], level: str, directory: str) -> None:
     """Compile the self-contained loops of linkers into the library for a level of processors.
 
     Args:
@@ -91,10 +100,10 @@ def write(linkers: Iterable[LoopsLinker], level: str, directory: str) -> None:
     functions: dict[str, str] = {}
     macros: dict[str, None] = {}
     for linker in linkers:
-        loops = linker.loops()
+        loops = linker.make_loops()
         if loops and loops.are_self_contained():
             name = hash_functions(linker, loops)
-            functions[name] = loops.description.functions(
+            functions[name] = loops.description.format_functions(
                 'extern "C" __attribute__((visibility("default")))', name
             )
             macros.update(dict.fromkeys(loops.support_code))

@@ -26,4 +26,5 @@ def count_threads(environ: Mapping[str, str]) -> int:
 
 
 thunks_ext.set_threads(config.elemwise.threads or count_threads(os.environ))
-thunks_ext.enable_products(config.blas.kernels)
+# Whether kernels compute products (theano_products.h).
+HAS_KERNELS = thunks_ext.enable_products(config.blas.kernels)

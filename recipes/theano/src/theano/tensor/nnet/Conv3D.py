@@ -14,12 +14,12 @@ from theano.tensor.nnet.abstract_conv import (
     conv3d_grad_wrt_weights,
 )
 
-# Orders of dimensions for dimshuffle: from the old order to abstract_conv's, and back.
+# Arguments of dimshuffle: from the old order of dimensions to abstract_conv's order, and back.
 CHANNELS_SECOND = (0, 4, 1, 2, 3)
 CHANNELS_LAST = (0, 2, 3, 4, 1)
 
 
-def strides(d: Any) -> tuple[int, ...]:
+def read_strides(d: Any) -> tuple[int, ...]:
     """Return strides as integers.
 
     Args:
@@ -46,7 +46,7 @@ def conv3D(V: Any, W: Any, b: Any, d: Any) -> Any:
     output = conv3d(
         V.dimshuffle(*CHANNELS_SECOND),
         W.dimshuffle(*CHANNELS_SECOND),
-        subsample=strides(d),
+        subsample=read_strides(d),
         filter_flip=False,
     )
     return output.dimshuffle(*CHANNELS_LAST) + b
@@ -64,7 +64,7 @@ def convTransp3D(W: Any, b: Any, d: Any, H: Any, RShape: Any = None) -> Any:
             smallest possible lengths.
     """
     W, H = tensor.as_tensor_variable(W), tensor.as_tensor_variable(H)
-    steps = strides(d)
+    steps = read_strides(d)
     sizes = [(H.shape[i + 1] - 1) * steps[i] + W.shape[i + 1] for i in range(3)]
     if RShape is not None:
         # This also handles -1, which stands for the smallest possible length.
@@ -93,7 +93,7 @@ def convGrad3D(V: Any, d: Any, WShape: Any, dCdH: Any) -> Any:
         V.dimshuffle(*CHANNELS_SECOND),
         dCdH.dimshuffle(*CHANNELS_SECOND),
         (None, None, *(WShape[i] for i in (1, 2, 3))),
-        subsample=strides(d),
+        subsample=read_strides(d),
         filter_flip=False,
     )
     return gradient.dimshuffle(*CHANNELS_LAST)

@@ -11,6 +11,6 @@ slices.
 """
 
 from theano.tensor.order.simplification import Order
-from theano.tensor.order.slices import canonical_slice
+from theano.tensor.order.slices import make_canonical_slice
 
-__all__ = ["Order", "canonical_slice"]
+__all__ = ["Order", "make_canonical_slice"]

@@ -87,7 +87,8 @@ class Integers:
     the terms. A variable that can overflow is a separate term.
 
     Attributes:
-        reach: the longest chain of variables that is followed. A variable at its end is a term.
+        reach: the length of the longest chain of variables that is followed. In a longer chain, the
+            last followed variable is a term.
         sums: maps a variable to its sum.
         variables: maps the items of a sum to the first variable with this sum.
         terms: maps the meaning of a term (see `make_term`) to the term.
@@ -105,7 +106,7 @@ class Integers:
         self.bounds: dict[int, tuple[int, int]] = {ONE: (1, 1)}
         self.cases: dict[int, list[tuple[list[Sum], Sum]]] = {}
 
-    def sum(self, x: Variable) -> Sum:
+    def find_sum(self, x: Variable) -> Sum:
         """Return an integer variable as a sum."""
         # Do not recurse, because chains of slices can be long.
         todo = [] if x in self.sums else [x]
@@ -135,7 +136,7 @@ class Integers:
         if not inputs:
             return self.make_term(x, (x.owner and find_length(x)) or x)[0]
         if op is None:
-            return self.sum(inputs[0])
+            return self.find_sum(inputs[0])
         result = self._combine_linearly(op, inputs)
         if result is not None and self.fits(result, x.type.dtype):
             return result
@@ -144,18 +145,18 @@ class Integers:
     def _combine_linearly(self, op: Any, inputs: Sequence[Variable]) -> Sum | None:
         """Return the sum that a linear op computes, or None for other ops."""
         if isinstance(op, (scalar.Identity, scalar.Cast)):
-            return self.sum(inputs[0])
+            return self.find_sum(inputs[0])
         if isinstance(op, scalar.Add):
             result = {ONE: 0}
             for x in inputs:
-                result = add(result, self.sum(x))
+                result = add(result, self.find_sum(x))
             return result
         if isinstance(op, scalar.Sub):
-            return add(self.sum(inputs[0]), self.sum(inputs[1]), -1)
+            return add(self.find_sum(inputs[0]), self.find_sum(inputs[1]), -1)
         if isinstance(op, scalar.Neg):
-            return scale(self.sum(inputs[0]), -1)
+            return scale(self.find_sum(inputs[0]), -1)
         if isinstance(op, scalar.Mul) and len(inputs) == 2:
-            sums = [self.sum(x) for x in inputs]
+            sums = [self.find_sum(x) for x in inputs]
             for factor, multiplicand in (sums, sums[::-1]):
                 # A sum without other terms is a constant.
                 if list(factor) == [ONE]:
@@ -164,7 +165,7 @@ class Integers:
 
     def _make_term_of_cases(self, x: Variable, op: Any, inputs: Sequence[Variable]) -> Sum:
         """Return an op's output as a term; record the cases of a Switch, Maximum or Minimum."""
-        sums = [self.sum(input) for input in inputs]
+        sums = [self.find_sum(input) for input in inputs]
         # The term's meaning contains dtypes, because results of an op can depend on them.
         operands = [
             (input.type.dtype, frozenset(sum.items()))
@@ -224,7 +225,7 @@ class Integers:
         return {ONE: 0, term: 1}, term
 
     def find_facts(self, condition: Variable, value: bool) -> list[Sum]:
-        """Return sums that are not negative if a condition has a value (True or False)."""
+        """Return facts: sums that are not negative if a condition has the given value."""
         op = get_scalar_op(condition)
         if op is None:
             return []
@@ -245,8 +246,8 @@ class Integers:
 
     def subtract(self, more: Variable, less: Variable, offset: int = 0) -> Sum:
         """Return the sum more - less - offset, which is not negative if more >= less + offset."""
-        return add(add(self.sum(more), self.sum(less), -1), {ONE: -offset})
+        return add(add(self.find_sum(more), self.find_sum(less), -1), {ONE: -offset})
 
     def subtract_both_ways(self, x: Variable, y: Variable) -> list[Sum]:
-        """Return the sums x - y and y - x, which are not negative if x >= y and if x <= y."""
+        """Return x - y, not negative if x >= y, and y - x, not negative if x <= y."""
         return [self.subtract(x, y), self.subtract(y, x)]

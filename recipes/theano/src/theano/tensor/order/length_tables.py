@@ -1,8 +1,9 @@
 """Tables of integers that depend on one length only.
 
-Sums, comparisons and switches of one length are linear functions of the length, for all lengths
-from a certain length on. A table of the integers for all shorter lengths, with the slope and offset
-of the line, describes such an integer exactly. The table yields the shortest formula.
+Sums, comparisons and switches of one length are linear functions of the length, if the length is
+not below a certain minimum. A table of the integers for all shorter lengths, with the slope and
+offset of the line, describes such an integer exactly. make_formula finds the shortest formula of a
+table.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ from theano.tensor.order.integers import (
 if TYPE_CHECKING:
     from theano.gof import Variable
 
-# LONGEST: the largest number of lengths in a table. MOST: the longest chain of variables that is
-# followed.
-LONGEST, MOST = 8, 300
+# The largest number of lengths in a table.
+MAX_LENGTHS = 8
+# The length of the longest chain of variables that is followed.
+MAX_CHAIN = 300
 
 # The following dictionaries map a class of scalar op to the function that computes it.
 ARITHMETIC: dict[Any, Callable[..., int]] = {
@@ -91,7 +93,7 @@ def tabulate(
     Args:
         function: the function of the tables' integers.
         tables: the tables of the arguments.
-        begin: a length from which on the result is linear.
+        begin: a length. The result is linear for this length and all longer lengths.
         length: the length on which the arguments depend, or None.
     """
     values = [
@@ -130,7 +132,7 @@ class LengthTables:
             if variable not in tables:
                 inputs = get_arguments(variable)
                 missing = [arg for arg in inputs if arg not in tables]
-                if missing and len(todo) < MOST:
+                if missing and len(todo) < MAX_CHAIN:
                     todo.extend(missing)
                     continue
                 tables[variable] = None if missing else self._make_table(variable, inputs)
@@ -152,7 +154,7 @@ class LengthTables:
             # The lines of the operands cross where slope * length + offset is 0.
             slope, offset = lhs.slope - rhs.slope, lhs.offset - rhs.offset
             begin = max(begin, -offset // slope + 1 if slope else 0)
-        if function is None or begin > LONGEST:
+        if function is None or begin > MAX_LENGTHS:
             return None
         result = tabulate(function, tables, begin, lengths[0] if lengths else None)
         ends = (
@@ -196,7 +198,7 @@ class LengthTables:
         return COMPARING.get(kind) if len(inputs) == 2 else None
 
     def make_formula(self, table: LengthTable) -> Variable | None:
-        """Return an int64 variable that computes a table; None if it needs over two comparisons."""
+        """Return an int64 formula of a table; None if it needs more than two comparisons."""
         row, line = table.row, self._make_line(table)
         if not row:
             return line

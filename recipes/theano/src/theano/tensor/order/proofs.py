@@ -36,7 +36,7 @@ class Proofs(Integers):
         self.remaining = self.budget
 
     def find_negative_term(self, sum: Sum) -> int | None:
-        """Return None if bounds prove that a sum is not negative, else a term that can be."""
+        """Return None if bounds prove that a sum is not negative, else a possibly negative term."""
         self.remaining -= 1
         # Compute the lower bound here instead of calling `find_lower_bound`: this method is called
         # most often, and needs only one pass.
@@ -51,7 +51,7 @@ class Proofs(Integers):
     def follows(self, sum: Sum, facts: Sequence[Sum], n: int = 3) -> bool:
         """Return whether bounds prove that a sum, minus at most n facts, is not negative.
 
-        Then the sum is not negative if the facts are not negative.
+        If so, the sum is not negative if the facts are not negative.
         """
         term = self.find_negative_term(sum)
         if term is None:
@@ -81,7 +81,7 @@ class Proofs(Integers):
         return self.holds(self.subtract(x, y), facts) and self.holds(self.subtract(y, x), facts)
 
     def find_newest_term(self, sums: Iterable[Sum]) -> int | None:
-        """Return the newest term in some sums that has cases, or None.
+        """Return the newest term that has cases and occurs in one of the sums, or None.
 
         The cases of a term contain only older terms.
         """
@@ -99,7 +99,7 @@ class Proofs(Integers):
         ]
 
     def split_all(self, sums: Sequence[Sum], facts: Sequence[Sum] = ()) -> list[list[Sum]]:
-        """Split all terms of sums that have cases, and omit cases that cannot occur.
+        """Replace all terms that have cases by the values of their cases; omit impossible cases.
 
         Returns:
             For each case, the new sums, followed by the facts of the case. The order of the cases

@@ -99,13 +99,13 @@ class Order(Proofs):
                     return value
         return None
 
-    def switch(self, condition: Variable, if_true: Variable, if_false: Variable) -> Variable:
+    def make_switch(self, condition: Variable, if_true: Variable, if_false: Variable) -> Variable:
         """Return a switch of integers, or the branch or constant that it always equals."""
         result = basic.switch(condition, if_true, if_false)
         equal = self.find_equal(result)
         return result if equal is None else equal
 
-    def simplest(self, x: Any) -> Variable:
+    def simplify(self, x: Any) -> Variable:
         """Return the simplest formula of an int64: a sum, or a maximum or minimum of two sums.
 
         Args:
@@ -118,7 +118,7 @@ class Order(Proofs):
         if table := self.tables.find_table(x):
             return self.tables.make_formula(table) or x
         self.remaining = self.budget
-        cases = self.split_all([self.sum(x)])
+        cases = self.split_all([self.find_sum(x)])
         sums = utils.uniq([case[0] for case in cases])
         if not all(self.fits(sum) for sum in sums):
             return x
@@ -151,7 +151,7 @@ class Order(Proofs):
         self.remaining = self.budget
         start, stop = (basic.as_tensor_variable(end) for end in (start, stop))
         room = self.subtract(stop, start, 1)
-        cases = self.split_all([self.sum(start), self.sum(stop), room], [room])
+        cases = self.split_all([self.find_sum(start), self.find_sum(stop), room], [room])
         ends = utils.uniq([case[:2] for case in cases])
         if len(ends) == 1 and all(self.fits(sum) for sum in ends[0]):
             first, last = (self._clip_at_zero(sum) for sum in ends[0])

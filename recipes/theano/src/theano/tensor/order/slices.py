@@ -9,7 +9,7 @@ from theano.tensor import basic
 from theano.tensor.order.simplification import Order
 
 
-def canonical_slice(start: Any, stop: Any, step: int, length: Any) -> tuple[slice, int]:
+def make_canonical_slice(start: Any, stop: Any, step: int, length: Any) -> tuple[slice, int]:
     """Return a slice with 0 <= start <= stop <= length and a positive step, and its direction.
 
     With a step that is positive or -1, the ends can be computed without a division. The result
@@ -24,7 +24,7 @@ def canonical_slice(start: Any, stop: Any, step: int, length: Any) -> tuple[slic
     Returns:
         The slice, and its direction: 1, or -1 if its elements must be reversed.
     """
-    switch = Order().switch
+    switch = Order().make_switch
 
     def clip(end: Any, last: Any) -> Any:
         end = switch(basic.lt(end, 0), end + length, end)

@@ -44,7 +44,7 @@ def max_pool_2d(  # noqa: PLR0913, PLR0917 - the signature of Theano 0.8
 
 
 def max_pool2D(*arguments: Any, **options: Any) -> Any:
-    """Call max_pool_2d under its name of Theano 0.5."""
+    """Call max_pool_2d; max_pool2D is its name in Theano 0.5."""
     return max_pool_2d(*arguments, **options)
 
 
@@ -133,7 +133,7 @@ class AveragePoolGrad(_Pooling):
         Args:
             x: the input of the pooling.
             gz: the gradient with respect to the output.
-            dummy: ignored; it stands for the output, which MaxPoolGrad needs.
+            dummy: ignored; at this position, MaxPoolGrad takes the output of the pooling.
         """
         return self._apply(pool.AveragePoolGrad, x, gz)
 

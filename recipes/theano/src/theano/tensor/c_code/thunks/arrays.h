@@ -52,8 +52,8 @@ static int alloc(const thunk *self, PyArrayObject **inputs, PyArrayObject **outp
     return PyArray_CopyInto(outputs[0], inputs[0]);
 }
 
-/* Convert an axis, which may be negative, to a number of a dimension. Return 0, or set
- * IndexError and return -1 if an array of nd dimensions has no such axis. */
+/* Convert an axis, which may be negative, to the number of a dimension. Return 0, or
+ * set IndexError and return -1 if an array of nd dimensions has no such axis. */
 static int normalize_axis(npy_intp axis, int nd, const char *op, int *result) {
     if (axis < -nd || axis >= nd) {
         PyErr_Format(PyExc_IndexError, "%s: invalid axis %zd for a %d-D array.", op,

@@ -8,8 +8,8 @@
 #include "threads.h"
 #include "thunk.h"
 
-/* Return whether all inputs that are not broadcast along all dimensions are in Fortran
- * order, and at least one such input exists. */
+/* Ignore inputs that are broadcast along all dimensions. Return whether all other
+ * inputs are in Fortran order, and at least one other input exists. */
 static int are_in_fortran_order(const theano_elemwise_op *op, PyArrayObject **inputs) {
     int all_fortran = 0;
     for (int i = 0; i < op->n_inputs; i++) {
@@ -60,16 +60,11 @@ struct any_strides {
     /* For each array: the size of an element in bytes. */
     const int *item_sizes;
 
-    /* Return the size of an element of array i in bytes. */
-    int size(int i) const {
-        return item_sizes[i];
-    }
-
     const run_op run = {op};
 
     /* Return the innermost stride, in bytes, that `run` assumes for array i. */
     npy_intp assumed_stride(int i) const {
-        return run.loops && op->broadcast[i][op->nd - 1] == '1' ? 0 : size(i);
+        return run.loops && op->broadcast[i][op->nd - 1] == '1' ? 0 : item_sizes[i];
     }
 
     /* Return whether array i is an output or an input that an output overwrites. */
@@ -111,8 +106,9 @@ struct any_strides {
         return 0;
     }
 
-    /* Compute a row of n_elements by copies of n_copied arrays. `row` has the address
-     * of each array's first element, and `inner` each array's stride in bytes. */
+    /* Compute a row of n_elements; copy the n_copied arrays that are not contiguous.
+     * `row` has the address of each array's first element, and `inner` each array's
+     * stride in bytes. */
     void compute_copies(npy_intp n_elements, char *const *row, const npy_intp *inner,
                         int n_copied) const {
         npy_intp at_once = AT_ONCE;
@@ -131,13 +127,13 @@ struct any_strides {
                 /* All elements of an array with stride 0 are equal, so its copy for the
                  * first block serves for all blocks. */
                 if (i < op->n_inputs && (inner[i] || !done))
-                    copy_elements(size(i), sizes[1], at[i], assumed_stride(i), from[i],
-                                  inner[i]);
+                    copy_elements(item_sizes[i], sizes[1], at[i], assumed_stride(i),
+                                  from[i], inner[i]);
             }
             run(at, sizes, inner);
             for (int i = 0; i < n; i++)
                 if (at[i] != from[i] && is_output(i))
-                    copy_elements(size(i), sizes[1], from[i], inner[i], at[i],
+                    copy_elements(item_sizes[i], sizes[1], from[i], inner[i], at[i],
                                   assumed_stride(i));
         }
     }

@@ -37,8 +37,8 @@ static PyMethodDef elemwise_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* Make the module of an op. The name and the description must live as long as the
- * process. Return NULL and set an exception on failure. */
+/* Make the module of an op. `name` and `op` must exist until the process ends. Return
+ * NULL and set an exception on failure. */
 static PyObject *make_module(const char *name, const theano_elemwise_op *op) {
     elemwise_module *module =
         (elemwise_module *)PyMem_Calloc(1, sizeof(elemwise_module));

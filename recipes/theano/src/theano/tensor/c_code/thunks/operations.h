@@ -7,13 +7,14 @@
 #include "elemwise.h"
 #include "reduce.h"
 #include "subtensor.h"
+#include "vectors.h"
 
 /* The base of all operations. Operations are plain data, without constructors. */
 struct operation {
     /* Runs the operation. Returns 0, or sets an exception and returns another value. If
      * `run` is NULL, the replay calls the node's thunk instead. */
     int (*run)(const operation *self);
-    /* The number of the node whose work the operation does. */
+    /* The number of the node to whose outputs the operation contributes. */
     Py_ssize_t node;
 };
 
@@ -168,6 +169,22 @@ template <typename T> struct update_elements : operation {
             memcpy(to, from, n * sizeof(T));
         else
             theano_few_loops<T>(add, 1, &n, to, &to_stride, from, &from_stride);
+    }
+};
+
+/* Computes a gemv or ger (theano_products.h) of the arrays at `addresses`: the op's
+ * inputs and its output. */
+template <typename Product> struct multiply_operation : operation {
+    enum { MAX_ARRAYS = 6 };
+    Product product;
+    char *addresses[MAX_ARRAYS];
+
+    static int run_it(const operation *self) {
+        const multiply_operation &multiply = *(const multiply_operation *)self;
+        Product product = multiply.product;
+        set_addresses(&product, multiply.addresses);
+        theano_multiply(product);
+        return 0;
     }
 };
 

@@ -347,6 +347,28 @@ static bool record_advanced_inc_subtensor1(recording &to, const node &of) {
                                             : record_add_elements<float>)(to, of);
 }
 
+/* Record a CGemv or CGer. Product is gemv or ger of the arrays' type. */
+template <typename Product>
+static bool record_multiplication(recording &to, const node &of) {
+    typedef multiply_operation<Product> operation;
+    PyArrayObject *arrays[of.n_inputs + 1];
+    operation *multiply = to.add<operation>(of, operation::run_it);
+    for (int i = 0; i <= of.n_inputs; i++) {
+        variable *const source = i < of.n_inputs ? of.inputs[i] : of.outputs[0];
+        arrays[i] = source->array;
+        to.set_address(multiply->addresses + i, source);
+    }
+    set_layout(&multiply->product, arrays);
+    return true;
+}
+
+template <template <typename> class Product>
+static bool record_product(recording &to, const node &of) {
+    return (of.self->types[0] == NPY_DOUBLE
+                ? record_multiplication<Product<double>>
+                : record_multiplication<Product<float>>)(to, of);
+}
+
 /* The recorder of each computation. Shape_i has none: replay.h handles it. Other
  * computations without a recorder are called in each step. */
 static const struct {
@@ -358,6 +380,8 @@ static const struct {
     {alloc, record_alloc},
     {alloc_empty, record_alloc_empty},
     {assertion, record_view},
+    {compute_gemv, record_product<gemv>},
+    {compute_ger, record_product<ger>},
     {deep_copy, record_copy},
     {dimshuffle, record_dimshuffle},
     {elemwise, record_elemwise},

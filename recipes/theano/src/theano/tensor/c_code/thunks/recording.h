@@ -105,7 +105,8 @@ struct variable {
     /* The variable that owns the value's memory: this variable, or the variable of
      * which it is a view. NULL if the value can be a view of several variables. */
     variable *root;
-    /* Whether it is a tensor whose array a recording may use. */
+    /* Whether a recording may use the value: it is a tensor that neither Scan nor the
+     * virtual machine replaces. */
     bool is_tensor;
     /* Whether the value is the same in all steps of a call. */
     bool is_invariant;
@@ -124,7 +125,7 @@ struct variable {
      * cannot assume that later steps have the same array. */
     PyArrayObject *array;
     /* Whether the root is a slot, and the array is the same object as the root's array.
-     * Then the array changes when Scan puts another array into the slot. */
+     * If so, the array changes when Scan puts another array into the slot. */
     bool is_slot_array;
     /* The address of the array's data in the current step. */
     char *data;
@@ -183,7 +184,7 @@ struct node {
     const thunk *self;
     Py_ssize_t number;
     int n_inputs, n_outputs;
-    /* If `self` is not NULL, in the order of the thunk's storages. */
+    /* The variables; if `self` is not NULL, in the order of the thunk's storages. */
     variable **inputs, **outputs;
     /* Whether its results are the same in all steps of a call. Only the first step
      * computes such a node. */

@@ -6,10 +6,10 @@
 #include "threads.h"
 #include "thunk.h"
 
-/* The loops follow the input's memory order, and so add whole rows to a row of
- * accumulators, if the input's innermost dimension is not reduced and has at least this
- * length. With fewer elements, accumulating one output element after another is faster.
- */
+/* If the input's innermost dimension is not reduced and is shorter than this, the loops
+ * accumulate one output element after another. Otherwise they follow the input's memory
+ * order. In this order, if the innermost dimension is not reduced, they add whole rows
+ * to a row of accumulators, which is faster for rows of at least this length. */
 enum { MIN_ROW_LENGTH = 8 };
 
 /* Write nd strides of the input, then nd strides of the accumulator along the input's

@@ -390,7 +390,7 @@ class replay : public theano_replay {
 };
 
 /* make_replay(variables, nodes): return the replay of a Scan's inner function, a
- * capsule. describe() of theano/scan_module/replay.py makes the arguments. */
+ * capsule. describe_scan() of theano/scan_module/replay.py makes the arguments. */
 static PyObject *make_replay(PyObject *, PyObject *arguments) {
     PyObject *variables, *nodes;
     if (!PyArg_ParseTuple(arguments, "O!O!", &PyList_Type, &variables, &PyList_Type,

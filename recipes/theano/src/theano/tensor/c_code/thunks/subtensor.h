@@ -212,7 +212,8 @@ static void take_rows(npy_intp n, npy_intp size, char *to, const char *from,
 }
 
 /* Compute an AdvancedSubtensor1: take the rows that a vector of indices selects. It has
- * no parameters. */
+ * no parameters. If a matrix is stored by columns, store the output by columns too: the
+ * elements of a column are adjacent in both. */
 static int advanced_subtensor1(const thunk *self, PyArrayObject **inputs,
                                PyArrayObject **outputs) {
     PyArrayObject *from = inputs[0];
@@ -221,16 +222,24 @@ static int advanced_subtensor1(const thunk *self, PyArrayObject **inputs,
     npy_intp dims[NPY_MAXDIMS];
     memcpy(dims, PyArray_DIMS(from), nd * sizeof(npy_intp));
     dims[0] = selected.count();
-    if (selected.check() || put_empty(outputs, nd, dims, self->types[0], 0))
+    const bool by_rows = is_plain(from, self->types[0]),
+               by_columns =
+                   nd == 2 && !by_rows && is_plain_by_columns(from, self->types[0]);
+    if (selected.check() || put_empty(outputs, nd, dims, self->types[0], by_columns))
         return -1;
-    if (!is_plain(from, self->types[0]) || !can_copy(outputs[0], from))
+    if (by_columns ? !is_plain_by_columns(outputs[0], self->types[0]) ||
+                         overlap(outputs[0], from)
+                   : !by_rows || !can_copy(outputs[0], from))
         return put(outputs,
                    PyArray_TakeFrom(from, (PyObject *)inputs[1], 0, NULL, NPY_RAISE));
-    /* The distance between rows. The stride is not usable: it is arbitrary if the array
-     * has one row. */
-    const npy_intp size = rows(from, 0).unit;
-    take_rows(dims[0], size, PyArray_BYTES(outputs[0]), PyArray_BYTES(from),
-              offsets_of{selected, size});
+    /* Take parts of `size` bytes: whole rows, or the elements of each column. Do not
+     * use the strides: a stride is arbitrary if its dimension has the length 1. */
+    const npy_intp size = by_columns ? PyArray_ITEMSIZE(from) : rows(from, 0).unit,
+                   n_columns = by_columns ? dims[1] : 1;
+    for (npy_intp column = 0; column < n_columns; column++)
+        take_rows(dims[0], size, PyArray_BYTES(outputs[0]) + column * dims[0] * size,
+                  PyArray_BYTES(from) + column * PyArray_DIM(from, 0) * size,
+                  offsets_of{selected, size});
     return 0;
 }
 

@@ -1,7 +1,8 @@
 #ifndef THEANO_THUNKS_THREADS_H
 #define THEANO_THUNKS_THREADS_H
 
-/* Threads that share the loops of a large Elemwise, reduction or matrix product.
+/* Threads that share the loops of a large Elemwise, reduction, matrix product or
+ * pooling.
  *
  * The calling thread divides the loops into parts, and measures the time of the first
  * part. If the remaining parts would take long, it wakes helper threads. Then each
@@ -24,9 +25,10 @@ struct divided_loops {
     /* Runs the parts from number `part` to number end - 1. */
     void (*run)(const divided_loops *self, npy_intp part, npy_intp end);
     npy_intp n_parts;
-    /* The numbers of parts that the calling thread (in the higher half) and the helpers
-     * (in the lower half) have taken. */
-    npy_uint64 taken = 0;
+    /* How many parts each side has taken: the calling thread (the higher 32 bits) and
+     * the helpers (the lower 32 bits). One atomic number has both. */
+    npy_uint64 taken_parts = 0;
+    enum : npy_uint64 { BY_HELPER = 1, BY_CALLER = (npy_uint64)1 << 32 };
 
     divided_loops(void (*run)(const divided_loops *, npy_intp, npy_intp),
                   npy_intp n_parts)
@@ -37,10 +39,11 @@ struct divided_loops {
      * part on. So in each step of a loop, a thread works on about the same parts, and
      * finds their data in its cache. */
     void run_parts(bool is_helper) {
-        const npy_uint64 one = (npy_uint64)1 << (is_helper ? 0 : 32);
         for (;;) {
-            const npy_uint64 before = __atomic_fetch_add(&taken, one, __ATOMIC_RELAXED);
-            const npy_intp by_caller = before >> 32, by_helpers = before & 0xffffffff;
+            const npy_uint64 before = __atomic_fetch_add(
+                &taken_parts, is_helper ? BY_HELPER : BY_CALLER, __ATOMIC_RELAXED);
+            const npy_intp by_caller = before / BY_CALLER,
+                           by_helpers = before % BY_CALLER;
             if (by_caller + by_helpers >= n_parts)
                 return;
             const npy_intp part = is_helper ? n_parts - 1 - by_helpers : by_caller;
@@ -49,12 +52,17 @@ struct divided_loops {
     }
 
     /* Run all parts, in several threads if the parts after the first would take long.
-     */
-    void run_all();
+     * If these parts take at least `min_counted` nanoseconds and run in this thread,
+     * should_wake counts them. */
+    void run_all(npy_int64 min_counted = SPINNING_NANOSECONDS);
+
+    /* Run all parts: together with the helpers that spin, or else as run_all. For parts
+     * that are known to be long enough. */
+    void run_with_spinning();
 
   private:
-    /* One helper is used for each such period of the remaining time. To wake a sleeping
-     * helper takes the calling thread 5 to 10 us on a virtual machine. */
+    /* The remaining time for which one more helper is used. On a virtual machine, the
+     * calling thread needs 5 to 10 us to wake a sleeping helper. */
     enum { SLEEPING_NANOSECONDS = 25000, SPINNING_NANOSECONDS = 5000 };
 };
 
@@ -67,48 +75,74 @@ static class helper_threads {
      * size of a helper's stack in bytes, of which any_strides uses 64 kB. */
     enum { SPIN_CYCLES = 400000, PAUSE_CYCLES = 1 << 17, STACK = 1 << 19 };
 
-    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    pthread_cond_t added = PTHREAD_COND_INITIALIZER,
-                   finished = PTHREAD_COND_INITIALIZER;
-    /* The numbers of helpers that exist, that should still join the present loops, that
-     * run parts of them, and that spin. */
-    int n_started = 0, n_wanted = 0, n_running = 0, n_spinning = 0;
-    /* The loops that the helpers run, or NULL. */
+    /* Whether a calling thread uses the helpers. Only one thread can use them at a
+     * time. */
+    bool is_used = false;
+    /* The number of helpers that exist. */
+    int n_started = 0;
+    /* The number of helpers that do not sleep. */
+    int n_awake = 0;
+    /* The loops that helpers may join. */
     divided_loops *loops = NULL;
+    /* How many helpers should still join the loops (the higher 32 bits), and how many
+     * run parts of them (the lower 32 bits). One atomic number has both. It has its own
+     * cache line, because spinning helpers poll it. */
+    alignas(64) npy_uint64 joining = 0;
+    enum : npy_uint64 { RUNNING = 1, WANTED = (npy_uint64)1 << 32 };
+    /* `added` wakes sleeping helpers. */
+    alignas(64) pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t added = PTHREAD_COND_INITIALIZER;
 
-    /* Spin until a number is zero, or until it is not zero if `until` is true. Give up
-     * after SPIN_CYCLES. */
-    static void spin(const int *number, bool until) {
-        const npy_uint64 start = __builtin_ia32_rdtsc();
-        npy_uint64 cycles = 0;
-        while (!__atomic_load_n(number, __ATOMIC_RELAXED) == until &&
-               cycles < SPIN_CYCLES) {
-            if (cycles < PAUSE_CYCLES)
-                __builtin_ia32_pause();
-            else
-                sched_yield();
-            cycles = __builtin_ia32_rdtsc() - start;
-        }
+    npy_uint64 load_joining() const {
+        return __atomic_load_n(&joining, __ATOMIC_SEQ_CST);
     }
 
-    /* The main loop of a helper: wait for loops and run parts of them. */
+    /* Pause in a spin loop that began at `start`, or yield the CPU after PAUSE_CYCLES.
+     * Return the cycles since `start`. */
+    static npy_uint64 pause_or_yield(npy_uint64 start) {
+        const npy_uint64 cycles = __builtin_ia32_rdtsc() - start;
+        if (cycles < PAUSE_CYCLES)
+            __builtin_ia32_pause();
+        else
+            sched_yield();
+        return cycles;
+    }
+
+    /* Spin until loops need a helper, at most for SPIN_CYCLES. Join the loops and
+     * return true, or return false if no loops need a helper. */
+    bool join() {
+        const npy_uint64 start = __builtin_ia32_rdtsc();
+        npy_uint64 before = load_joining();
+        while (before < WANTED && pause_or_yield(start) < SPIN_CYCLES)
+            before = load_joining();
+        while (before >= WANTED)
+            if (__atomic_compare_exchange_n(&joining, &before,
+                                            before - WANTED + RUNNING, false,
+                                            __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+                return true;
+        return false;
+    }
+
+    /* Sleep until loops may need a helper. */
+    void sleep() {
+        pthread_mutex_lock(&mutex);
+        __atomic_sub_fetch(&n_awake, 1, __ATOMIC_SEQ_CST);
+        if (load_joining() < WANTED)
+            pthread_cond_wait(&added, &mutex);
+        __atomic_add_fetch(&n_awake, 1, __ATOMIC_SEQ_CST);
+        pthread_mutex_unlock(&mutex);
+    }
+
+    /* The main loop of a helper: wait for loops and run parts of them. A helper that
+     * wakes up too late spins again, because the next loops may follow soon. */
     void help() {
         for (;;) {
-            __atomic_add_fetch(&n_spinning, 1, __ATOMIC_RELAXED);
-            spin(&n_wanted, true);
-            __atomic_sub_fetch(&n_spinning, 1, __ATOMIC_RELAXED);
-            pthread_mutex_lock(&mutex);
-            while (!n_wanted)
-                pthread_cond_wait(&added, &mutex);
-            n_wanted--;
-            __atomic_add_fetch(&n_running, 1, __ATOMIC_RELAXED);
-            divided_loops *const shared = loops;
-            pthread_mutex_unlock(&mutex);
-            shared->run_parts(true);
-            pthread_mutex_lock(&mutex);
-            if (!__atomic_sub_fetch(&n_running, 1, __ATOMIC_RELAXED))
-                pthread_cond_signal(&finished);
-            pthread_mutex_unlock(&mutex);
+            if (!join()) {
+                sleep();
+                continue;
+            }
+            loops->run_parts(true);
+            __atomic_sub_fetch(&joining, RUNNING, __ATOMIC_RELEASE);
         }
     }
 
@@ -129,8 +163,10 @@ static class helper_threads {
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
         pthread_attr_setstacksize(&attributes, STACK);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        while (n_started < n && !pthread_create(&thread, &attributes, start, this))
+        while (n_started < n && !pthread_create(&thread, &attributes, start, this)) {
             n_started++;
+            __atomic_add_fetch(&n_awake, 1, __ATOMIC_SEQ_CST);
+        }
         if (n_started < n)
             max_helpers = n_started;
         pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -140,34 +176,34 @@ static class helper_threads {
   public:
     int max_helpers = 0;
 
-    int count_spinning() const {
-        return __atomic_load_n(&n_spinning, __ATOMIC_RELAXED);
+    int count_awake() const {
+        return __atomic_load_n(&n_awake, __ATOMIC_SEQ_CST);
     }
 
     /* Run all parts that are not taken, in this thread and in up to n helpers. If the
      * helpers run loops of another thread, run all parts in this thread. */
     void run(divided_loops *shared, int n) {
-        pthread_mutex_lock(&mutex);
-        const bool are_free = !loops;
-        if (are_free) {
+        if (__atomic_exchange_n(&is_used, true, __ATOMIC_ACQUIRE))
+            return shared->run_parts(false);
+        if (n > n_started)
             start_until(n);
-            loops = shared;
-            n_wanted = std::min(n_started, n);
-            for (int i = 0; i < n_wanted; i++)
+        n = std::min(n, n_started);
+        loops = shared;
+        __atomic_store_n(&joining, n * WANTED, __ATOMIC_SEQ_CST);
+        const int n_asleep = n - count_awake();
+        if (n_asleep > 0) {
+            pthread_mutex_lock(&mutex);
+            for (int i = 0; i < n_asleep; i++)
                 pthread_cond_signal(&added);
+            pthread_mutex_unlock(&mutex);
         }
-        pthread_mutex_unlock(&mutex);
         shared->run_parts(false);
-        if (!are_free)
-            return;
         /* The helpers may still run their last parts. */
-        spin(&n_running, false);
-        pthread_mutex_lock(&mutex);
-        n_wanted = 0;
-        while (n_running)
-            pthread_cond_wait(&finished, &mutex);
-        loops = NULL;
-        pthread_mutex_unlock(&mutex);
+        const npy_uint64 start = __builtin_ia32_rdtsc();
+        __atomic_and_fetch(&joining, WANTED - 1, __ATOMIC_RELAXED);
+        while (load_joining())
+            pause_or_yield(start);
+        __atomic_store_n(&is_used, false, __ATOMIC_RELEASE);
     }
 
     /* Reset the state in a forked process, in which the helper threads do not exist. */
@@ -187,19 +223,45 @@ static npy_int64 read_nanoseconds() {
     return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
-void divided_loops::run_all() {
+/* Return whether to wake a helper for parts that take too short a time to wake one on
+ * their own. Add their time to the time of earlier such parts of this thread. Wake a
+ * helper if the sum is at least 1 / SHARE of the elapsed time, as in the steps of a
+ * scan: the helper then spins and finds the next parts. */
+static bool should_wake(npy_int64 now, npy_int64 part_nanoseconds) {
+    enum { ENOUGH_NANOSECONDS = 50000, SHARE = 16 };
+    static thread_local npy_int64 window_start, sum_nanoseconds;
+    if (now - window_start > SHARE * ENOUGH_NANOSECONDS) {
+        window_start = now;
+        sum_nanoseconds = 0;
+    }
+    sum_nanoseconds += part_nanoseconds;
+    return sum_nanoseconds >= ENOUGH_NANOSECONDS;
+}
+
+void divided_loops::run_with_spinning() {
+    const int n_helpers = std::min<npy_intp>(helpers.count_awake(), n_parts - 1);
+    if (n_helpers)
+        helpers.run(this, n_helpers);
+    else
+        run_all(0);
+}
+
+void divided_loops::run_all(npy_int64 min_counted) {
     const npy_int64 started = read_nanoseconds();
     run(this, 0, 1);
-    taken = (npy_uint64)1 << 32;
+    taken_parts = BY_CALLER;
     const npy_int64 part_nanoseconds = read_nanoseconds() - started;
     const npy_int64 remaining_nanoseconds = part_nanoseconds * (n_parts - 1);
     const npy_int64 n_spinning = std::min<npy_int64>(
-        helpers.count_spinning(), remaining_nanoseconds / SPINNING_NANOSECONDS);
+        helpers.count_awake(), remaining_nanoseconds / SPINNING_NANOSECONDS);
     const int n_helpers = std::min<npy_int64>(
         helpers.max_helpers,
         std::max(n_spinning, remaining_nanoseconds / SLEEPING_NANOSECONDS));
     if (n_helpers)
         helpers.run(this, n_helpers);
+    else if (helpers.max_helpers && remaining_nanoseconds >= min_counted &&
+             should_wake(started, remaining_nanoseconds))
+        helpers.run(this, 1);
     else
         run(this, 1, n_parts);
 }
@@ -254,11 +316,18 @@ static bool are_large(int last, const npy_intp *sizes) {
  * scalar function for the remaining elements may round differently. For this purpose, a
  * part of the innermost loop has a multiple of Run::AT_ONCE iterations, except for the
  * last part. If the innermost loop has fewer than Run::FEW iterations, `run` may
- * exchange it with the loop around it, so the same holds for parts of that loop. */
+ * exchange it with the loop around it, so the parts of that loop have such multiples
+ * too. */
 struct in_threads {
     int output;
 
     enum { PARTS_PER_THREAD = 8, MAX_PARTS = 128 };
+
+    /* Return the largest number of parts. */
+    static npy_intp count_parts() {
+        return std::min<npy_intp>(MAX_PARTS,
+                                  PARTS_PER_THREAD * (1 + helpers.max_helpers));
+    }
 
     template <typename Run>
     int operator()(int last, const npy_intp *sizes, const npy_intp *strides, int n,
@@ -266,10 +335,9 @@ struct in_threads {
         if (!are_large(last, sizes))
             return theano_walk_loops(last, sizes, strides, n, data, run);
         /* Divide the outermost loop that has enough units for all parts, or else the
-         * loop with the most units. Loops along which the output does not move cannot
+         * loop with the most units. A loop in which the output has a stride of 0 cannot
          * be divided. */
-        const npy_intp max_parts =
-            std::min<npy_intp>(MAX_PARTS, PARTS_PER_THREAD * (1 + helpers.max_helpers));
+        const npy_intp max_parts = count_parts();
         int divided = last;
         npy_intp n_units = 1, unit = 1;
         for (int d = 0; d <= last && n_units < max_parts; d++) {
@@ -317,7 +385,7 @@ struct product_parts : divided_loops {
 /* Run the parts of a matrix product, in threads if they take long. */
 static void run_product_parts(void (*run_part)(void *, long), void *work,
                               long n_parts) {
-    product_parts(run_part, work, n_parts).run_all();
+    product_parts(run_part, work, n_parts).run_with_spinning();
 }
 
 /* enable_products(enabled): let kernels or the BLAS compute small matrix products.

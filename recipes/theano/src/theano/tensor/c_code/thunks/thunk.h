@@ -138,8 +138,9 @@ static void destroy(PyObject *capsule) {
 }
 
 /* Make a capsule with a copy of the thunk `like` and with `storages`. Sizes are in
- * bytes. If op_size or types_size is not 0, copy like.op or like.types too; otherwise
- * it must outlive the capsule. Return NULL and set an exception on failure. */
+ * bytes. If op_size is not 0, copy like.op too; otherwise like.op must outlive the
+ * capsule. types_size has the same meaning for like.types. Return NULL and set an
+ * exception on failure. */
 static PyObject *new_thunk(const thunk &like, PyObject *const *storages, size_t op_size,
                            size_t types_size) {
     const int n = like.n_inputs + like.n_outputs;

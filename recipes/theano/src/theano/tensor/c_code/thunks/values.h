@@ -61,13 +61,24 @@ static bool is_plain(PyArrayObject *array, int type_num) {
            PyArray_ISBEHAVED_RO(array);
 }
 
+/* Return whether an array has a type, is stored by columns (Fortran-contiguous), is
+ * aligned, and is in native byte order. */
+static bool is_plain_by_columns(PyArrayObject *array, int type_num) {
+    return PyArray_TYPE(array) == type_num && PyArray_IS_F_CONTIGUOUS(array) &&
+           PyArray_ISBEHAVED_RO(array);
+}
+
+/* Return whether two contiguous arrays share memory. */
+static bool overlap(PyArrayObject *one, PyArrayObject *other) {
+    const char *first = PyArray_BYTES(one), *second = PyArray_BYTES(other);
+    return first < second + PyArray_NBYTES(other) &&
+           second < first + PyArray_NBYTES(one);
+}
+
 /* Return whether memcpy can copy elements of the plain array `from` to `to`: whether
  * `to` is plain, has the same type, and does not overlap `from`. */
 static bool can_copy(PyArrayObject *to, PyArrayObject *from) {
-    const char *target = PyArray_BYTES(to), *source = PyArray_BYTES(from);
-    return is_plain(to, PyArray_TYPE(from)) &&
-           (target + PyArray_NBYTES(to) <= source ||
-            source + PyArray_NBYTES(from) <= target);
+    return is_plain(to, PyArray_TYPE(from)) && !overlap(to, from);
 }
 
 /* Set an output to a copy of an array; reuse the output's memory if memcpy can copy the
