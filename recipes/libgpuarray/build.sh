@@ -18,5 +18,7 @@ link() {
 gcc -shared -Wl,-soname,libcuda.so.1 -o libcuda.so.1 -x c /dev/null
 link libcuda.so cuda.c -l:libcuda.so.1 -ldl
 # NVRTC loads its builtins library with dlopen, but has no RPATH. Load the builtins with NVRTC.
+python3 compile_kernels.py "$PREFIX/lib/libgpuarray.so.3" \
+    "$PREFIX"/lib/libnvrtc-builtins.so.13.0 "$PREFIX/lib/libnvrtc.so.13" > kernels.h
 link libnvrtc.so nvrtc.c -pthread -ldl -l:libnvrtc.so.13 -l:libnvrtc-builtins.so.13.0
 link libcublas.so cublas.c -l:libcublas.so.13

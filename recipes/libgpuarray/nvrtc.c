@@ -1,24 +1,52 @@
 /* Adapter from libgpuarray to NVRTC that compiles kernels in threads before libgpuarray needs them.
 
-   compile_kernels_ahead adds sources to a list. If libgpuarray then creates a program with one of
-   these sources, it receives the program that a thread has compiled with equal arguments. If no
-   thread has started to compile the source, or if its compilation failed, libgpuarray compiles it
-   itself.
+   compile_kernels_in_threads adds sources to a list. If libgpuarray then creates a program from one of
+   these sources, it receives the program that a thread has compiled from the source with equal
+   arguments. libgpuarray compiles the source itself in two cases: no thread has started to compile
+   it, or the compilation in the thread failed.
 
-   libgpuarray passes the same header to all programs. The threads start when the header is known:
-   if all kernels are in libgpuarray's disk cache, no program is created, and no thread starts. */
+   The threads can compile to machine code. NVRTC compiles to PTX in one thread at a time, but
+   translates PTX to machine code in several threads at the same time. libgpuarray requests PTX and
+   passes it to the driver, which translates it when libgpuarray links it. If a thread has compiled
+   machine code, libgpuarray receives the machine code instead of PTX, and cuda.c passes it by the
+   driver's linker.
+
+   The kernels of libgpuarray's BLAS are constant, and libgpuarray requests them when a device is
+   initialized. This library contains their machine code (compile_kernels.py).
+
+   libgpuarray passes the same header to all programs. The threads need this header, so they start
+   when libgpuarray creates its first program. It creates no program if its disk cache contains all
+   kernels that it needs. A program with the source HEADER_REQUEST only passes the header: it is not
+   created. */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { WAITING, RUNNING, COMPILED };
-enum { SUCCESS = 0, INTERNAL_ERROR = 11 };
+enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76 };
+enum { SUCCESS = 0, INVALID_INPUT = 3, INTERNAL_ERROR = 11 };
 
+#define HEADER_REQUEST "#error no kernel: this source passes the header to the threads"
+
+/* The machine code of a source for an architecture such as "sm_90". */
+typedef struct {
+  const char *source, *machine;
+  const unsigned char *code;
+  size_t size;
+} MachineCode;
+
+/* The constants shipped_header, the header of all sources, and shipped, an array of MachineCode. */
+#include "kernels.h"
+
+/* A kernel that a thread compiles, or a kernel with shipped machine code. A shipped kernel has no
+   program of NVRTC: libgpuarray receives the address of this struct. */
 typedef struct Kernel {
   struct Kernel *next;
   char *source;
   void *program;
+  const MachineCode *shipped;
   int state, status;
 } Kernel;
 
@@ -29,32 +57,59 @@ typedef int destroy(void **);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-/* The sources that libgpuarray has not requested yet, in the order in which they were added. */
-static Kernel *requests;
-/* Programs that a thread compiled, between libgpuarray's calls of create and of compile. */
+/* The kernels that libgpuarray has not requested yet, in the order in which they were added. */
+static Kernel *pending;
+/* Kernels that a thread compiled or that are shipped, and whose programs libgpuarray has created but
+   not destroyed. */
 static Kernel *created;
-static char *header, *header_name, *architecture;
+static char *header, *header_name;
+/* libgpuarray's architecture, such as "compute_90", and the threads' architecture: the same, or
+   "sm_90" for machine code. */
+static char *architecture, *target;
 static int n_threads, n_running;
 
-/* Return a function of the real NVRTC. This library exports functions of the same names. */
-static void *find(const char *name) {
-  void *nvrtc = dlopen("libnvrtc.so.13", RTLD_LAZY | RTLD_NOLOAD);
-  return nvrtc ? dlsym(nvrtc, name) : NULL;
+/* Return a function of a loaded library of NVIDIA. This library exports functions of the same names
+   as NVRTC. */
+static void *find(const char *soname, const char *name) {
+  void *library = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
+  return library ? dlsym(library, name) : NULL;
+}
+
+/* Return a function of NVRTC. */
+static void *find_function(const char *name) { return find("libnvrtc.so.13", name); }
+
+/* Return the shipped machine code of a source for the device of the current context, or NULL. Ask the
+   driver for the device's architecture: libgpuarray compiles for another architecture on Blackwell. */
+static const MachineCode *find_shipped(const char *source, const char *new_header) {
+  int (*get_device)(int *) = (int (*)(int *))find("libcuda.so.1", "cuCtxGetDevice");
+  int (*get)(int *, int, int) =
+      (int (*)(int *, int, int))find("libcuda.so.1", "cuDeviceGetAttribute");
+  int device, major, minor;
+  char machine[32];
+
+  if (strcmp(new_header, shipped_header) || !get_device || !get || get_device(&device) ||
+      get(&major, CAPABILITY_MAJOR, device) || get(&minor, CAPABILITY_MINOR, device))
+    return NULL;
+  snprintf(machine, sizeof machine, "sm_%d%d", major, minor);
+  for (size_t i = 0; i < sizeof shipped / sizeof *shipped; i++)
+    if (!strcmp(shipped[i].source, source) && !strcmp(shipped[i].machine, machine))
+      return shipped + i;
+  return NULL;
 }
 
 static int create_program(void **program, const char *source, const char *name, int n,
                           const char *const *headers, const char *const *names) {
-  create *function = (create *)find("nvrtcCreateProgram");
+  create *function = (create *)find_function("nvrtcCreateProgram");
   return function ? function(program, source, name, n, headers, names) : INTERNAL_ERROR;
 }
 
 static int compile_program(void *program, int n, const char *const *options) {
-  compile *function = (compile *)find("nvrtcCompileProgram");
+  compile *function = (compile *)find_function("nvrtcCompileProgram");
   return function ? function(program, n, options) : INTERNAL_ERROR;
 }
 
 static int destroy_program(void **program) {
-  destroy *function = (destroy *)find("nvrtcDestroyProgram");
+  destroy *function = (destroy *)find_function("nvrtcDestroyProgram");
   return function ? function(program) : INTERNAL_ERROR;
 }
 
@@ -77,9 +132,9 @@ static int remove_kernel(Kernel **list, const Kernel *kernel) {
 static void remove_waiting(void) {
   Kernel *kernel, *next;
 
-  for (kernel = requests; kernel; kernel = next) {
+  for (kernel = pending; kernel; kernel = next) {
     next = kernel->next;
-    if (kernel->state == WAITING && remove_kernel(&requests, kernel))
+    if (kernel->state == WAITING && remove_kernel(&pending, kernel))
       free_kernel(kernel);
   }
 }
@@ -89,8 +144,9 @@ static void *compile_waiting(void *unused) {
   (void)unused;
   pthread_mutex_lock(&lock);
   for (;;) {
-    Kernel *kernel = requests;
-    const char *options[] = {"-arch", architecture};
+    Kernel *kernel = pending;
+    /* -minimal omits the declarations of CUDA's runtime, which kernels do not use. */
+    const char *options[] = {"-arch", target, "-minimal"};
 
     while (kernel && kernel->state != WAITING)
       kernel = kernel->next;
@@ -102,7 +158,7 @@ static void *compile_waiting(void *unused) {
                                     (const char *const *)&header,
                                     (const char *const *)&header_name);
     if (kernel->status == SUCCESS)
-      kernel->status = compile_program(kernel->program, 2, options);
+      kernel->status = compile_program(kernel->program, 3, options);
     pthread_mutex_lock(&lock);
     kernel->state = COMPILED;
     pthread_cond_broadcast(&changed);
@@ -118,7 +174,7 @@ static void start_threads(void) {
   int n_waiting = 0;
   pthread_t thread;
 
-  for (Kernel *kernel = requests; kernel; kernel = kernel->next)
+  for (Kernel *kernel = pending; kernel; kernel = kernel->next)
     n_waiting += kernel->state == WAITING;
   for (; header && n_running < n_threads && n_waiting; n_waiting--) {
     if (pthread_create(&thread, NULL, compile_waiting, NULL))
@@ -128,28 +184,33 @@ static void start_threads(void) {
   }
 }
 
-/* A forked process has no threads. It compiles all kernels itself. */
+/* A forked process does not have these threads, so it forgets the pending kernels. */
 static void before_fork(void) { pthread_mutex_lock(&lock); }
 static void after_fork(void) { pthread_mutex_unlock(&lock); }
 static void after_fork_in_child(void) {
-  requests = NULL;
+  pending = NULL;
   n_running = 0;
   pthread_mutex_unlock(&lock);
 }
 
-/* Compile kernels in at most `threads` threads for an architecture such as "compute_90". All calls
-   of a process must have the same architecture; otherwise, a call has no effect. */
-void compile_kernels_ahead(int count, const char *const *sources, const char *new_architecture,
-                           int threads) {
+/* Compile kernels in at most `threads` threads, for a target such as "sm_90", while libgpuarray's
+   architecture is "compute_90". The target may be the architecture: then threads compile to PTX. A
+   call has no effect if its architecture differs from the architecture of the process's first call.
+   Return whether the threads wait for the header. */
+int compile_kernels_in_threads(int count, const char *const *sources, const char *new_architecture,
+                        const char *new_target, int threads) {
+  int waits = 0;
+
   pthread_mutex_lock(&lock);
   if (!architecture) {
     pthread_atfork(before_fork, after_fork, after_fork_in_child);
     architecture = strdup(new_architecture);
+    target = strdup(new_target);
   }
-  if (architecture && !strcmp(architecture, new_architecture)) {
+  if (architecture && target && !strcmp(architecture, new_architecture)) {
     n_threads = threads;
     for (int i = 0; i < count; i++) {
-      Kernel **end = &requests, *kernel;
+      Kernel **end = &pending, *kernel;
 
       while (*end && strcmp((*end)->source, sources[i]))
         end = &(*end)->next;
@@ -161,12 +222,14 @@ void compile_kernels_ahead(int count, const char *const *sources, const char *ne
         free(kernel);
     }
     start_threads();
+    waits = pending && !header;
   }
   pthread_mutex_unlock(&lock);
+  return waits;
 }
 
-/* Wait until the threads have ended. Call this before the process ends: NVRTC's destructors must not
-   run while a thread compiles. */
+/* Remove the waiting kernels, and wait until the threads have ended. Call this before the process
+   ends: NVRTC's destructors must not run while a thread compiles. */
 void finish_kernels(void) {
   pthread_mutex_lock(&lock);
   n_threads = 0;
@@ -178,15 +241,16 @@ void finish_kernels(void) {
 
 int nvrtcCreateProgram(void **program, const char *source, const char *name, int n,
                        const char *const *headers, const char *const *names) {
+  const MachineCode *machine_code;
   Kernel *kernel;
 
   if (name || n != 1)
     return create_program(program, source, name, n, headers, names);
   pthread_mutex_lock(&lock);
-  for (kernel = requests; kernel && strcmp(kernel->source, source);)
+  for (kernel = pending; kernel && strcmp(kernel->source, source);)
     kernel = kernel->next;
   if (kernel && kernel->state == WAITING) {
-    remove_kernel(&requests, kernel);
+    remove_kernel(&pending, kernel);
     free_kernel(kernel);
     kernel = NULL;
   }
@@ -195,10 +259,23 @@ int nvrtcCreateProgram(void **program, const char *source, const char *name, int
     header = header_name ? strdup(headers[0]) : NULL;
     start_threads();
   }
+  if (!strcmp(source, HEADER_REQUEST)) {
+    pthread_mutex_unlock(&lock);
+    return INVALID_INPUT;
+  }
+  machine_code = kernel ? NULL : find_shipped(source, headers[0]);
+  if (machine_code && (kernel = calloc(1, sizeof *kernel))) {
+    *program = kernel->program = kernel;
+    kernel->shipped = machine_code;
+    kernel->next = created;
+    created = kernel;
+    pthread_mutex_unlock(&lock);
+    return SUCCESS;
+  }
   if (kernel) {
     while (kernel->state != COMPILED)
       pthread_cond_wait(&changed, &lock);
-    remove_kernel(&requests, kernel);
+    remove_kernel(&pending, kernel);
     if (kernel->status == SUCCESS && !strcmp(header, headers[0]) && !strcmp(header_name, names[0])) {
       *program = kernel->program;
       kernel->next = created;
@@ -214,29 +291,72 @@ int nvrtcCreateProgram(void **program, const char *source, const char *name, int
   return create_program(program, source, name, n, headers, names);
 }
 
-/* Remove a program from the list `created`; return whether the list had it. */
-static int take_created(void *program) {
+/* Return the kernel of a program in the list `created`, or NULL. Only libgpuarray's thread destroys
+   the program, so the kernel stays in the list until then. */
+static Kernel *find_created(const void *program) {
   Kernel *kernel;
 
   pthread_mutex_lock(&lock);
   for (kernel = created; kernel && kernel->program != program;)
     kernel = kernel->next;
-  if (kernel) {
-    remove_kernel(&created, kernel);
-    free_kernel(kernel);
-  }
   pthread_mutex_unlock(&lock);
-  return kernel != NULL;
+  return kernel;
+}
+
+/* Remove a kernel from the list `created`. */
+static void forget_created(Kernel *kernel) {
+  pthread_mutex_lock(&lock);
+  remove_kernel(&created, kernel);
+  pthread_mutex_unlock(&lock);
+  free_kernel(kernel);
 }
 
 int nvrtcCompileProgram(void *program, int n, const char *const *options) {
-  if (take_created(program) && n == 2 && !strcmp(options[0], "-arch") &&
-      !strcmp(options[1], architecture))
+  Kernel *kernel = find_created(program);
+
+  if (kernel && (kernel->shipped || (n == 2 && !strcmp(options[0], "-arch") &&
+                                     !strcmp(options[1], architecture))))
     return SUCCESS;
+  if (kernel)
+    forget_created(kernel);
   return compile_program(program, n, options);
 }
 
 int nvrtcDestroyProgram(void **program) {
-  take_created(*program);
-  return destroy_program(program);
+  Kernel *kernel = find_created(*program);
+  int is_shipped = kernel && kernel->shipped;
+
+  if (kernel)
+    forget_created(kernel);
+  return is_shipped ? SUCCESS : destroy_program(program);
 }
+
+/* Write the size of a program's text into *size if `text` is NULL, otherwise the text into *text. The
+   text is the code, or with `log`, the compiler's messages. */
+static int read_program(void *program, size_t *size, char *text, int log) {
+  const Kernel *kernel = find_created(program);
+  const char *names[] = {"nvrtcGetPTXSize",   "nvrtcGetPTX",          "nvrtcGetCUBINSize",
+                         "nvrtcGetCUBIN",     "nvrtcGetProgramLogSize", "nvrtcGetProgramLog"};
+  int is_machine_code = kernel && !kernel->shipped && strcmp(target, architecture);
+  int (*get)(void *, void *);
+
+  if (kernel && kernel->shipped) {
+    const unsigned char *shipped_text = log ? (const unsigned char *)"" : kernel->shipped->code;
+    size_t shipped_size = log ? 1 : kernel->shipped->size;
+
+    if (text)
+      memcpy(text, shipped_text, shipped_size);
+    else
+      *size = shipped_size;
+    return SUCCESS;
+  }
+  get = (int (*)(void *, void *))find_function(names[(log ? 4 : 2 * is_machine_code) + !!text]);
+  return get ? get(program, text ? (void *)text : size) : INTERNAL_ERROR;
+}
+
+int nvrtcGetPTXSize(void *program, size_t *size) { return read_program(program, size, NULL, 0); }
+int nvrtcGetPTX(void *program, char *text) { return read_program(program, NULL, text, 0); }
+int nvrtcGetProgramLogSize(void *program, size_t *size) {
+  return read_program(program, size, NULL, 1);
+}
+int nvrtcGetProgramLog(void *program, char *text) { return read_program(program, NULL, text, 1); }

@@ -11,6 +11,6 @@ cat > "$information/METADATA" <<END
 Metadata-Version: 2.1
 Name: theano-fast
 Version: $PKG_VERSION
-Summary: Proves, describes and tunes a Theano environment
+Summary: Verifies, describes and tunes a Theano environment
 END
 echo conda > "$information/INSTALLER"

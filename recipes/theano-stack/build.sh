@@ -59,7 +59,7 @@ END
 
 # pip.conf (below) makes the environment's pip refuse other versions of these packages.
 cat > "$PREFIX/etc/pip-constraints.txt" <<END
-# Theano is compiled against these versions, which share one BLAS. PyPI's wheels contain another BLAS.
+# The packages of this stack have these versions and share one BLAS. PyPI's wheels contain another BLAS.
 $("$PREFIX/bin/python" -c '
 from importlib.metadata import version
 for name in "numpy", "scipy", "theano": print(f"{name} =={version(name)}")

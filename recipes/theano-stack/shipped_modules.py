@@ -18,10 +18,8 @@ import theano
 from theano import scalar, tensor
 from theano.gof import shipped
 from theano.sandbox import rng_mrg
-from theano.tensor import blas, blas_c, elemwise, nnet, subtensor
+from theano.tensor import blas, elemwise, nnet, subtensor
 from theano.tensor.linkers import shipped_loops
-from theano.tensor.nnet import corr
-from theano.tensor.signal import pool
 
 DTYPES = ["float32", "float64"]
 INDICES = ["int32", "int64"]
@@ -40,8 +38,8 @@ def make_constant(value, dtype):
 def make_factors(dtype):
     """Yield the pairs (alpha, beta) of alpha * product + beta * output.
 
-    In the first pair, both factors are the same constant 1, because the optimizer merges equal
-    constants. The other pairs combine alpha = 1 or a variable with beta = 0 or a variable.
+    In the first pair, alpha and beta are the same constant 1, because the optimizer merges equal
+    constants. In the other pairs, alpha is 1 or a variable, and beta is 0 or a variable.
     """
     one = make_constant(1, dtype)
     yield one, one
@@ -51,19 +49,14 @@ def make_factors(dtype):
 
 
 def make_products(dtype):
-    """Yield products of matrices and vectors, which BLAS computes."""
-    scalar, vector, matrix = (lambda n=n: make_variable(n, dtype) for n in range(3))
+    """Yield products of matrices. Products of vectors have precompiled thunks."""
+    scalar, matrix = (lambda n=n: make_variable(n, dtype) for n in (0, 2))
     yield blas._dot22(matrix(), matrix())
     yield blas._dot22scalar(matrix(), matrix(), scalar())
     yield blas._dot22scalar(matrix(), matrix(), make_constant(2, dtype))
     for alpha, beta in make_factors(dtype):
         for gemm in blas.gemm_inplace, blas.gemm_no_inplace:
             yield gemm(matrix(), alpha, matrix(), matrix(), beta)
-        for gemv in blas_c.cgemv_inplace, blas_c.cgemv_no_inplace:
-            yield gemv(vector(), alpha, matrix(), vector(), beta)
-    for alpha in make_constant(1, dtype), scalar():
-        for ger in blas_c.cger_inplace, blas_c.cger_no_inplace:
-            yield ger(matrix(), alpha, vector(), vector())
     for ndims in (3, 3), (3, 2), (2, 3):
         yield blas.batched_dot(*(make_variable(ndim, dtype) for ndim in ndims))
 
@@ -88,31 +81,6 @@ def make_row_assignments(dtype):
         yield op(make_variable(ndim, dtype), make_variable(ndim, dtype), make_variable(1, index))
 
 
-def make_convolutions(dtype):
-    """Yield convolutions, and their gradients with respect to images and kernels."""
-    image, kernel, top = (make_variable(4, dtype) for _ in range(3))
-    sizes = [make_variable(0, "int64") for _ in range(2)]
-    for border, stride in itertools.product(["valid", "half", "full"], [1, 2]):
-        parameters = border, (stride, stride)
-        yield corr.CorrMM(*parameters)(image, kernel)
-        yield corr.CorrMM_gradInputs(*parameters)(kernel, top, sizes if stride > 1 else None)
-        needs_sizes = stride > 1 or border == "half"
-        yield corr.CorrMM_gradWeights(*parameters)(image, top, sizes if needs_sizes else None)
-
-
-def make_poolings(dtype):
-    """Yield maximum and average poolings, and their gradients."""
-    image, pooled, top = (make_variable(4, dtype) for _ in range(3))
-    size = tensor.constant([2, 2])
-    # The stride equals the window's size, and there is no padding.
-    window = size, size, tensor.constant([0, 0])
-    yield pool.Pool(True)(image, *window)
-    yield pool.MaxPoolGrad(True)(image, pooled, top, *window)
-    for mode in "average_inc_pad", "average_exc_pad":
-        yield pool.Pool(True, mode)(image, *window)
-        yield pool.AveragePoolGrad(True, mode)(image, top, *window)
-
-
 def make_random_numbers(dtype):
     """Yield arrays of uniform random numbers, with 1 to 4 dimensions."""
     for ndim in 1, 2, 3, 4:
@@ -124,7 +92,7 @@ def make_random_numbers(dtype):
 def make_elementwise(scalar_op, *dtypes):
     """Yield the outputs of an Elemwise for scalars, and for vectors in each broadcast pattern.
 
-    For each input with the output's type, yield also the output of the op that overwrites it.
+    For each input with the output's type, also yield the output of an op that overwrites it.
 
     Args:
         scalar_op: the scalar op of the Elemwise.
@@ -247,25 +215,19 @@ def make_module_linkers():
             make_products,
             make_network_ops,
             make_row_assignments,
-            make_convolutions,
-            make_poolings,
             make_random_numbers,
         ]
     )
-    # With OpenMP, convolutions and poolings have different C code, so they need additional modules.
-    theano.config.openmp = True
-    yield from make_linkers([make_convolutions, make_poolings])
-    theano.config.openmp = False
 
 
 def write_level(level, directory):
     """Compile the modules and loops for a level of processors, such as "avx512"."""
-    shipped.write(make_module_linkers(), level, directory)
+    shipped.write_modules(make_module_linkers(), level, directory)
     loops = itertools.chain(
         make_linkers([make_float_operations, make_vector_operations, make_reductions]),
         make_linkers([make_integer_operations], ["int64"]),
     )
-    shipped_loops.write(loops, level, directory)
+    shipped_loops.write_library(loops, level, directory)
 
 
 with multiprocessing.Pool(len(shipped.LEVELS)) as workers:
