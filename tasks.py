@@ -62,13 +62,13 @@ class Flag:
 
 # A flag that several tasks share is declared once: here, or as a field of Options.
 SHARED = {
-    "stack": Flag(Parameter.empty, "name of the stack; `invoke stacks` lists them"),
+    "stack": Flag(Parameter.empty, "name of the stack; `./invoke stacks` lists the names"),
     "with_": Flag("", f"programs to add to the stack, separated by commas: {_list_programs()}"),
     **{
         option.name: Flag("" if option.default is None else option.default, option.metadata["help"])
         for option in dataclasses.fields(Options)
     },
-    "base": Flag("", "base image (default: the image of `invoke base-image`)"),
+    "base": Flag("", "base image (default: the image of `./invoke base-image`)"),
     "peers": Flag("", "frameworks to compare with, separated by commas: jax, pytensor"),
     "quiet": Flag(False, "print only errors and the result"),
     "verbose": Flag(False, "print the logs too, line by line"),
@@ -336,8 +336,8 @@ def build(_: Context, stack: str, options: Options) -> None:
     "amdlibm_archive",
     help={
         "package": "rebuild only the recipe of this package",
-        "turn": "of the recipes that take minutes to build, rebuild only one; this number (such as"
-        " the day) selects it",
+        "turn": "rebuild only one of the recipes that take minutes to build; this number (such as"
+        " the day) selects the recipe",
     },
 )
 def rebuild(_: Context, stack: str, options: Options, package: str = "", turn: int = 0) -> None:
@@ -358,8 +358,8 @@ def sbom(_: Context, stack: str, options: Options) -> None:
 @builder_task(
     *STACK,
     help={
-        "full": "run the full-size training step",
-        "processor": "verify on these emulated processors, separated by commas: Nehalem,Haswell",
+        "full": "also run the training step in full size (minutes)",
+        "processor": "verify on emulated processors, such as Nehalem,Haswell",
     },
 )
 def verify(_: Context, stack: str, full: bool = False, processor: str = "") -> None:
@@ -369,7 +369,7 @@ def verify(_: Context, stack: str, full: bool = False, processor: str = "") -> N
 
     arguments = ["--full"] if full else []
     if processor:
-        processors.verify(stack, _split_names(processor), arguments)
+        processors.verify_on_processors(stack, _split_names(processor), arguments)
     else:
         verification.verify(stack, arguments)
 
@@ -481,6 +481,7 @@ def references_(_: Context, options: Options, peers: str) -> None:
         "graphs": "with --what=compile: the graphs, separated by commas: ntm, ntm1, lstm, mlp, "
         "conv, tiny, transformer, vae; a number sets another size: mlp200",
         "runs": "with --what=compile: number of runs; the report has all times and medians",
+        "dtype": "with --what=compile: the dtype of the graphs' numbers, float64 or float32",
         "quick": "omit the measurements that take 10 minutes or more; with --what=2017: train a"
         " small Neural Turing Machine",
         "tables": "measure nothing; write the tables of README and docs/ from bench/results",
@@ -493,6 +494,7 @@ def bench(
     stack: str = "openblas",
     graphs: str = "",
     runs: int = 1,
+    dtype: str = "float64",
     quick: bool = False,
     tables: bool = False,
 ) -> None:
@@ -503,6 +505,8 @@ def bench(
     if tables:
         document_tables.update()
         return
+    if dtype not in benches.TOLERANCES:
+        raise UsageError(f"--dtype={dtype} is unknown", "choose float64 or float32")
     if what not in ("compile", "run", "programs", "2017"):
         raise UsageError(f"--what={what} is unknown", "choose compile, run, programs or 2017")
     if what == "2017":
@@ -522,7 +526,7 @@ def bench(
         call_time.measure(environments, quick)
     else:
         chosen_graphs = _split_names(graphs) or list(compile_time.GRAPHS)
-        compile_time.measure(environments, chosen_graphs, quick, runs)
+        compile_time.measure(environments, chosen_graphs, quick, runs, dtype)
 
 
 @builder_task(
@@ -531,7 +535,7 @@ def bench(
         "stack": SHARED["stack"].help,
         "with_": "run the tests of this program instead of Theano's: "
         + _list_programs(with_conformance=True),
-        "suite": "quick (about 8 seconds of each test file) or full",
+        "suite": "quick (about 8 CPU seconds per test file) or full",
         "shard": "I/N: run the I-th of N parts of the suite",
         "jobs": "number of files to run at once (default: number of CPUs)",
         "gpu": "with --stack=cuda: compute on an NVIDIA GPU of this machine instead of with PoCL",
@@ -555,7 +559,7 @@ def conform(
     if reference:
         conformance.run_reference(selection, jobs)
     else:
-        conformance.judge(_format_stack_name(stack, with_), selection, jobs)
+        conformance.check_stack(_format_stack_name(stack, with_), selection, jobs)
 
 
 @builder_task(
@@ -588,7 +592,7 @@ def fuzz_(
     help={
         "serve": "serve the site on this machine",
         "port": "port of --serve",
-        "manual": "omit Theano's own manual",
+        "manual": "--no-manual omits Theano's own manual",
     },
 )
 def docs(
@@ -624,7 +628,7 @@ def clean(_: Context, cache: bool = False) -> None:
         "save": "write the commits of the work tree back to the patches",
         "check": "compile and run a small program with Theano's source after each patch",
         "without": "test Theano's source without this patch; print the tests that fail",
-        "select": "with --check: check only patches whose names contain one of these texts,"
+        "select": "with --check: check only patches whose names contain one of these strings,"
         " separated by commas; with --without: pytest's -k expression",
         "turn": "with --check: check only changed patches, and a few other patches that this number"
         " (such as the day) selects",
@@ -726,7 +730,9 @@ class Invoke(Program):
             for word in unknown_words
             for match in difflib.get_close_matches(word, words, 1, 0.75)
         }
-        overview = "./invoke --list lists the tasks, ./invoke TASK --help the flags of a task"
+        overview = (
+            "to list the tasks: ./invoke --list; to list the flags of a task: ./invoke TASK --help"
+        )
         if not similar_words:
             return overview
         return f"did you mean {' or '.join(sorted(similar_words))}? {overview}"
@@ -740,8 +746,9 @@ class Invoke(Program):
             for task in self.collection.tasks.values()
         }
         for_developers = sorted(set(tasks) - set(FOR_USERS))
+        width = max(map(len, tasks)) + 1
         for title, names in (("Tasks", FOR_USERS), ("For developers", for_developers)):
-            lines += [f"{title}:", *(f"  {name:<13} {tasks[name]}" for name in names), ""]
+            lines += [f"{title}:", *(f"  {name:<{width}} {tasks[name]}" for name in names), ""]
         print("\n".join([*lines, "./invoke TASK --help prints a task's flags."]))
         raise Exit
 

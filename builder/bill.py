@@ -26,7 +26,7 @@ def write_bill(name: str, options: Options) -> Path:
     Raises:
         EnvironmentFailed: a package of the stack is not built.
     """
-    build = Build.of_stack(name, options)
+    build = Build.create(name, options)
     stack_name = build.stack.name
     if build.missing:
         raise EnvironmentFailed(
@@ -36,10 +36,10 @@ def write_bill(name: str, options: Options) -> Path:
     lock = build.lock()
     file = paths.REPORTS / f"{stack_name}.cdx.json"
     files.write_atomically(file, sbom.format_bill(build.plan, lock))
-    digests = {"lock": lock.digest, "bill of materials": sources.sha256(file)}
+    digests = {"lock": lock.digest, "bill of materials": sources.hash_file(file)}
     if envs.read_installed_digest(stack_name) == lock.digest:
         digests["environment"] = envs.hash_environment(paths.ENVIRONMENTS / stack_name)
-    if image_id := report.read(report.image_file(stack_name)).get("id"):
+    if image_id := report.read(report.get_image_file(stack_name)).get("id"):
         digests["image"] = str(image_id).removeprefix("sha256:")
     for subject, digest in digests.items():
         progress.say(f"{digest}  {subject}")

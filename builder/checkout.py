@@ -18,7 +18,7 @@ def list_stacks() -> None:
     rows = []
     for stack in stacks.load_all():
         digest = envs.read_installed_digest(stack.name)
-        document = report.read(report.stack_file(stack.name))
+        document = report.read(report.get_stack_file(stack.name))
         is_verified = digest is not None and document.get("lock") == digest and "verify" in document
         state = "verified" if is_verified else "built" if digest else "-"
         rows.append([stack.name, *stack.axes.values(), state])
@@ -27,7 +27,7 @@ def list_stacks() -> None:
 
 def clean(*, cache: bool) -> None:
     """Remove ``build/``; with ``cache``, also remove the per-user cache."""
-    for directory in (paths.BUILD, *([paths.cache()] if cache else [])):
+    for directory in (paths.BUILD, *([paths.get_cache()] if cache else [])):
         if directory.exists():
             shutil.rmtree(directory)
             progress.say(f"removed {directory}")

@@ -12,7 +12,7 @@ from builder.common.errors import NotReproducible, UsageError
 from builder.image import base, build_context, daemon, images, sif
 from builder.image.images import Image
 from builder.options import Options
-from builder.pipeline import Build, Target, load_stack
+from builder.pipeline import Build, load_stack
 from builder.stack import stacks, toolchain
 
 
@@ -45,13 +45,13 @@ def build_image(
         raise UsageError(f"{save.parent} is not a directory", "create it, or name another file")
     docker = daemon.connect()
     images.require_free_tag(docker, stack.name)
-    build = Build.of_stack(name, options, Target.IMAGE)
+    build = Build.create(name, options, ("image",))
     lock = build.lock()
     base_image = base.find_base(docker, base_name, offline=options.offline)
     base.require_glibc(base_image, toolchain.read_oldest_glibc())
     context = paths.IMAGES / stack.name
     progress.say(f"building {images.format_reference(stack.name)} on {base_image.reference}")
-    with build.steps.step("image") as step:
+    with build.steps.run_step("image") as step:
         began = time.monotonic()
         build_context.write_context(lock, context)
         context_written = time.monotonic()
@@ -63,7 +63,7 @@ def build_image(
         "build": round(ended - context_written, 1),
     }
     document = report.describe_image(image, lock)
-    file = report.image_file(stack.name)
+    file = report.get_image_file(stack.name)
     previous = report.read(file)
     if previous.get("id") == image.id:
         document |= {key: previous[key] for key in ("seconds", "verify")}
@@ -94,7 +94,7 @@ def rebuild_image(
     """
     docker = daemon.connect()
     first = build_image(name, options, base_name, save)
-    lock = Build.of_stack(name, options).lock()
+    lock = Build.create(name, options).lock()
     second = images.build_image(docker, lock, first.base, paths.IMAGES / lock.stack, no_cache=True)
     with tempfile.TemporaryDirectory(dir=paths.IMAGES) as directory:
         archive = Path(directory, "image.tar")

@@ -26,7 +26,7 @@ class Options:
     offline: bool = field(default=False, metadata={"help": "download nothing"})
     engine: str = field(
         default="rattler-build",
-        metadata={"help": "rattler-build, or conda-build (>= 26.5) from PATH"},
+        metadata={"help": "rattler-build, or conda-build (>= 26.5) on PATH"},
     )
     jobs: int = field(
         default=0,

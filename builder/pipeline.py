@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import shlex
 import shutil
 from collections.abc import Iterable
@@ -28,20 +27,8 @@ from builder.timing.timings import Span
 
 # The default steps of ``fetch_sources``, for callers that run no other step.
 FETCH_ONLY = Steps(("fetch",))
-
-
-class Target(enum.Enum):
-    """The final result of a command. The value names the steps that follow the packages' build.
-
-    Spaces separate the names. The value is not a tuple of names, because Enum before Python 3.11.4
-    replaces an empty tuple by an object.
-    """
-
-    PACKAGES = ""
-    ENVIRONMENT = "environment"
-    VERIFIED_ENVIRONMENT = "environment verification report"
-    PACK = "pack verification"
-    IMAGE = "image"
+# The steps of :meth:`Build.run` that follow the build of the packages.
+BUILD_STEPS = ("environment", "verification", "report")
 
 
 class Build:
@@ -58,23 +45,23 @@ class Build:
     """
 
     def __init__(
-        self, stack: Stack, plan: Plan, options: Options, target: Target = Target.PACKAGES
+        self, stack: Stack, plan: Plan, options: Options, later: tuple[str, ...] = ()
     ) -> None:
         self.stack = stack
         self.plan = plan
         self.options = options
         self.missing = package_cache.find_missing(plan)
-        self.steps = steps.list_steps(self.missing, target.value.split())
+        self.steps = steps.list_steps(self.missing, later)
         # One job more than CPUs: configure scripts, linking and packing use at most one CPU.
         self.jobs = options.jobs or processes.count_cpus() + 1
 
     @classmethod
-    def of_stack(cls, name: str, options: Options, target: Target = Target.PACKAGES) -> Build:
+    def create(cls, name: str, options: Options, later: tuple[str, ...] = ()) -> Build:
         """Create the build of a stack: render its recipes and compute their cache keys.
 
         Args:
             name: the stack, with its programs: ``mkl+keras``.
-            target: the final result, which determines the steps that are announced.
+            later: the names of the steps that follow the build of the packages.
 
         Raises:
             UsageError: the stack, a program or the engine is unknown.
@@ -85,7 +72,7 @@ class Build:
         rendered = recipes.load_all(stack)
         needs = recipes.collect_dependencies(rendered, METAPACKAGE, *stack.programs)
         plan = package_cache.make_plan(rendered, needs, recipes.make_variant(stack), options.engine)
-        return cls(stack, plan, options, target)
+        return cls(stack, plan, options, later)
 
     def build_packages(self) -> list[Package]:
         """Build the missing packages, and add all packages of the stack to the channel.
@@ -102,13 +89,13 @@ class Build:
             toolchain.require_host_glibc()
         origin = _describe_origin(self.options)
         steps.announce(self.stack.name, self.plan, self.steps, jobs=self.jobs, origin=origin)
-        stack_packages, spans = self.build_missing()
+        stack_packages, spans = self.build_recipes()
         channel.add_packages(stack_packages, paths.CHANNEL)
         self._report_timings(spans)
         return stack_packages
 
-    def build_missing(self) -> tuple[list[Package], list[Span]]:
-        """Fetch the sources of the missing recipes and build the recipes.
+    def build_recipes(self) -> tuple[list[Package], list[Span]]:
+        """Fetch the sources of the recipes in ``missing``, and build these recipes.
 
         Returns:
             The packages of all recipes, cached and new, and the time spans of the builds.
@@ -116,7 +103,7 @@ class Build:
         if not self.missing:
             return self._build()
         fetch_sources(self.missing, self.options, self.steps)
-        with self.steps.step("packages") as step:
+        with self.steps.run_step("packages") as step:
             result = self._build(step)
             step.result = f"{len(self.missing)} built"
         return result
@@ -133,7 +120,7 @@ class Build:
 
         If nothing was built, keep the report of the last build and print the chart of that report.
         """
-        file = report.timings_file(self.stack.name)
+        file = report.get_timings_file(self.stack.name)
         if spans:
             cpus = processes.count_cpus()
             document = report.describe_timings(
@@ -197,7 +184,7 @@ class Build:
         lock = self.lock()
         if envs.read_installed_digest(lock.stack) == lock.digest:
             return envs.create_environment(lock)
-        with self.steps.step("environment") as step:
+        with self.steps.run_step("environment") as step:
             environment = envs.create_environment(lock)
             prefix = progress.display_path(environment.prefix)
             step.result = f"{len(lock.packages)} packages in {prefix}"
@@ -210,17 +197,17 @@ class Build:
         verification.
         """
         environment = self.install()
-        file = report.stack_file(self.stack.name)
+        file = report.get_stack_file(self.stack.name)
         document = report.describe_stack(self.stack, self.plan, environment.lock)
         previous = report.read(file)
         previous_verification = previous.pop("verify", None)
         if previous == document and previous_verification:
             self._conclude("verified before", previous_verification, environment)
             return environment
-        with self.steps.step("verification", live=not progress.is_verbose()) as step:
+        with self.steps.run_step("verification", live=not progress.is_verbose()) as step:
             document["verify"] = verification.verify_in_step(self.stack.name, step)
             step.result = verification.summarize_checks(document["verify"])
-        with self.steps.step("report") as step:
+        with self.steps.run_step("report") as step:
             report.write(document, file)
             step.result = progress.display_path(file)
         self._conclude("verified", document["verify"], environment)
@@ -301,7 +288,7 @@ def fetch_sources(
 
     if not absent:
         return fetch()
-    with command_steps.step("fetch") as step:
+    with command_steps.run_step("fetch") as step:
         step.describe = partial(steps.describe_arrived, absent)
         fetched = fetch()
         step.result = steps.describe_fetched(absent)
@@ -321,16 +308,16 @@ def fetch_stack(
     Returns:
         The sources in the source cache.
     """
-    files = fetch_sources(Build.of_stack(name, options).plan.recipes, options)
+    files = fetch_sources(Build.create(name, options).plan.recipes, options)
     if directory:
         sources.copy_to(directory, files)
         progress.say(f"{name}: {len(files)} sources in {directory}")
     if bundle:
         bundles.write_bundle(bundle, files)
         size = bundle.stat().st_size / 1e6
-        progress.say(f"{bundle}: {size:.0f} MB, SHA-256 {sources.sha256(bundle)}")
+        progress.say(f"{bundle}: {size:.0f} MB, SHA-256 {sources.hash_file(bundle)}")
     if not directory and not bundle:
-        cache = progress.display_path(paths.source_cache())
+        cache = progress.display_path(paths.get_source_cache())
         progress.say(f"{name}: {len(files)} sources in {cache}")
     return files
 
@@ -341,7 +328,7 @@ def build_packages(name: str, options: Options) -> None:
     Raises:
         NotReproducible: with ``--locked``, the packages differ from the lock file.
     """
-    build = Build.of_stack(name, options)
+    build = Build.create(name, options)
     stack_packages = build.build_packages()
     if options.locked:
         envs.check_lock(build.resolve(stack_packages), build.lock_directory)
@@ -351,7 +338,7 @@ def build_packages(name: str, options: Options) -> None:
 
 def write_lock(name: str, options: Options) -> None:
     """Resolve a stack, write its lock file, and print the lock file's directory."""
-    build = Build.of_stack(name, options)
+    build = Build.create(name, options)
     lock = build.lock(write=True)
     directory = progress.display_path(build.lock_directory)
     progress.conclude(f"{lock.stack}: {len(lock.packages)} packages locked in {directory}")
@@ -359,11 +346,11 @@ def write_lock(name: str, options: Options) -> None:
 
 def install_environment(name: str, options: Options) -> None:
     """Install a stack's environment and print its prefix."""
-    environment = Build.of_stack(name, options, Target.ENVIRONMENT).install()
+    environment = Build.create(name, options, ("environment",)).install()
     prefix = progress.display_path(environment.prefix)
     progress.conclude(f"{environment.lock.stack}: {prefix}")
 
 
 def build_stack(name: str, options: Options) -> Environment:
     """Build, install and verify a stack, and write its report."""
-    return Build.of_stack(name, options, Target.VERIFIED_ENVIRONMENT).run()
+    return Build.create(name, options, BUILD_STEPS).run()

@@ -36,7 +36,7 @@ def publish_packages(
     built_names = [
         stack.name for stack in stacks.load_all() if envs.read_installed_digest(stack.name)
     ]
-    locks = [Build.of_stack(name, options).lock() for name in names or built_names]
+    locks = [Build.create(name, options).lock() for name in names or built_names]
     if not locks:
         raise EnvironmentFailed("no stack is built", "./invoke build --stack=openblas")
     published.publish({package for lock in locks for package in lock.packages}, directory)
@@ -58,7 +58,7 @@ def publish_images(names: Sequence[str], options: Options, address: str) -> None
     """
     repository = registry.Repository(address)
     built_names = [
-        stack.name for stack in stacks.load_all() if report.image_file(stack.name).exists()
+        stack.name for stack in stacks.load_all() if report.get_image_file(stack.name).exists()
     ]
     if not (stack_names := names or built_names):
         raise ImageFailed("no stack has an image", "./invoke image --stack=openblas")

@@ -19,17 +19,17 @@ from builder.timing.timings import Span, find_critical_path
 SCHEMA_VERSION = 1
 
 
-def stack_file(stack: str) -> Path:
+def get_stack_file(stack: str) -> Path:
     """Return the path of a stack's report."""
     return paths.REPORTS / f"{stack}.json"
 
 
-def verification_file(stack: str) -> Path:
+def get_verification_file(stack: str) -> Path:
     """Return the path of the JSON that ``theano-fast verify`` writes for a stack."""
     return paths.REPORTS / f"{stack}-verify.json"
 
 
-def timings_file(stack: str) -> Path:
+def get_timings_file(stack: str) -> Path:
     """Return the path of the report of a stack's build times.
 
     It is a separate file, because the times differ in each build.
@@ -37,7 +37,7 @@ def timings_file(stack: str) -> Path:
     return paths.REPORTS / f"{stack}-timings.json"
 
 
-def image_file(stack: str) -> Path:
+def get_image_file(stack: str) -> Path:
     """Return the path of the report of a stack's image."""
     return paths.REPORTS / f"{stack}-image.json"
 

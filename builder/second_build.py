@@ -24,7 +24,7 @@ def rebuild_packages(name: str, options: Options, package: str = "", turn: int =
         UsageError: no recipe of the stack makes ``package``.
         NotReproducible: the two builds of a package differ.
     """
-    build = Build.of_stack(name, options)
+    build = Build.create(name, options)
     build.build_packages()
     selected_recipes = rebuilds.select_recipes(build.plan.recipes, package)
     if turn:

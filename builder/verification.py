@@ -53,7 +53,7 @@ def verify(name: str, arguments: Iterable[str] = (), log: Path | None = None) ->
     """
     name = stacks.normalize_name(name)
     program = find_program(name)
-    file = report.verification_file(name)
+    file = report.get_verification_file(name)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
     command: list[str | Path] = [program, "verify", "--json", file, *arguments]

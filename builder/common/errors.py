@@ -7,7 +7,7 @@ class TheanoFastError(Exception):
     """An error that the user can act on.
 
     Args:
-        message: the problem: what failed, and why.
+        message: the failure and its reason.
         hint: the user's next step; "" to print none.
     """
 

@@ -35,7 +35,7 @@ TEST_RUNS = BUILD / "conformance"
 FUZZING = BUILD / "fuzz"
 
 
-def cache() -> Path:
+def get_cache() -> Path:
     """Return the per-user cache directory, which all checkouts share.
 
     This is $THEANO_FAST_CACHE if set, else $XDG_CACHE_HOME/theano-fast, by default
@@ -48,24 +48,24 @@ def cache() -> Path:
     return Path(base).expanduser() / "theano-fast"
 
 
-def source_cache() -> Path:
+def get_source_cache() -> Path:
     """Return the directory of verified source archives."""
-    return cache() / "sources"
+    return get_cache() / "sources"
 
 
-def package_cache() -> Path:
+def get_package_cache() -> Path:
     """Return the directory of built packages. It contains one directory for each cache key."""
-    return cache() / "packages"
+    return get_cache() / "packages"
 
 
-def work_directory() -> Path:
+def get_work_directory() -> Path:
     """Return the directory in which recipes are built.
 
     It is outside the checkout, so that the checkout's path does not change a package.
     """
-    return cache() / "work"
+    return get_cache() / "work"
 
 
-def engine_cache() -> Path:
+def get_engine_cache() -> Path:
     """Return the directory of rattler's cache, which contains unpacked packages."""
-    return cache() / "rattler"
+    return get_cache() / "rattler"

@@ -1,4 +1,4 @@
-"""Run subprocesses whose output is captured, written to a log or the terminal, or read by line."""
+"""Run subprocesses; capture their output, write it to a log or the terminal, or read its lines."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ console = Console(highlight=False, soft_wrap=True)
 
 
 class Level(enum.Enum):
-    """The amount of output of a command."""
+    """The verbosity of a command."""
 
     # Errors and the result.
     QUIET = 0
@@ -40,7 +40,7 @@ _level = Level.NORMAL
 
 
 def set_level(level: Level) -> None:
-    """Set the level of output of this process."""
+    """Set the verbosity of this process."""
     global _level  # noqa: PLW0603 (the level is for the whole process, like the console)
     _level = level
 

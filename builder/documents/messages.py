@@ -39,8 +39,10 @@ FOLDERS = {
 }
 # In the code of FOLDERS, the first argument of these functions and exceptions is a message.
 REPORTING_CALL = re.compile(r"\w+Error|warn_once|say|warning|append|SystemExit")
-# A message has at least three words. Shorter texts are identifiers or compiler flags.
+# A message has at least three words. Shorter strings are identifiers or compiler flags.
 SENTENCE = re.compile(r"^[^-].*[a-z]{2,}.*[a-z]{2,}.*[a-z]{2,}")
+# A text with one of these signs is source code that the program generates.
+SOURCE_CODE = re.compile(r"[{}]|==|__")
 # The placeholder for a value that is not a variable, such as the result of a call.
 PLACEHOLDER = "\N{HORIZONTAL ELLIPSIS}"
 INTRODUCTION = f"""# Messages
@@ -53,26 +55,26 @@ message.
 
 def format_page() -> str:
     """Return the page in Markdown."""
-    remedies = read_remedies()
+    advice = read_advice()
     lines = [INTRODUCTION, "## ./invoke, by exit code", ""]
     rows = find_builder_messages()
     for kind in KINDS:
         if messages := rows.get(kind.exit_code):
             lines += [f"### {kind.exit_code}: {describe_kind(kind)}", ""]
-            lines += [remedies["exit-codes"].get(str(kind.exit_code), ""), ""]
+            lines += [advice["exit-codes"].get(str(kind.exit_code), ""), ""]
             lines += [*(_format_item(*row) for row in sorted(messages)), ""]
     lines += ["### 130: interrupted", "", "Run the task again: most tasks continue.", ""]
     for name, folder in FOLDERS.items():
         lines += [f"## {name}", ""]
         for file, messages_of_file in find_environment_messages(folder).items():
-            lines += [f"### {file}", "", remedies[name].get(file, ""), ""]
+            lines += [f"### {file}", "", advice[name].get(file, ""), ""]
             lines += [*map(_format_item, messages_of_file), ""]
     return "\n".join(lines)
 
 
-def read_remedies() -> dict[str, dict[str, str]]:
-    """Read ``mends.toml``: advice by section, then by exit code or file."""
-    return tomllib.loads((Path(__file__).parent / "mends.toml").read_text(encoding="utf-8"))
+def read_advice() -> dict[str, dict[str, str]]:
+    """Read ``advice.toml``: advice by section, then by exit code or file."""
+    return tomllib.loads((Path(__file__).parent / "advice.toml").read_text(encoding="utf-8"))
 
 
 def find_builder_messages() -> dict[int, set[tuple[str, str]]]:
@@ -108,8 +110,11 @@ def find_environment_messages(folder: Path) -> dict[str, list[str]]:
             for call in find_calls(file)
             if REPORTING_CALL.fullmatch(get_called_name(call))
         ]
-        if sentences := list(dict.fromkeys(filter(SENTENCE.search, texts))):
-            messages[str(file.relative_to(folder))] = sentences
+        sentences = [
+            text for text in texts if SENTENCE.search(text) and not SOURCE_CODE.search(text)
+        ]
+        if sentences:
+            messages[str(file.relative_to(folder))] = list(dict.fromkeys(sentences))
     return messages
 
 

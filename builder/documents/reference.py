@@ -1,4 +1,4 @@
-"""Generate the site's pages of Invoke's tasks and of the commands ``theano-fast``."""
+"""Generate the site's pages of Invoke's tasks and of the subcommands of ``theano-fast``."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _format_table(rows: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def escape_cell(text: str) -> str:
-    """Escape a text for a cell of a Markdown table."""
+    """Escape text for a cell of a Markdown table."""
     return " ".join(text.split()).replace("|", r"\|")
 
 

@@ -49,7 +49,7 @@ def build_site(generated_pages: Mapping[str, str], manual: bool, options: Option
         )
         manual = False
     python = _install_sphinx(paths.VENV / "bin" / "python", SITE / "venv", options)
-    html, source = _empty_folder(SITE / "html"), _empty_folder(SITE / "source")
+    html, source = _create_empty_folder(SITE / "html"), _create_empty_folder(SITE / "source")
     manual_page = {"manual.md": MANUAL} if manual else {}
     pages = gather_pages({**generated_pages, **manual_page}, source)
     for name, text in pages.items():
@@ -165,7 +165,7 @@ def _install_sphinx(python: Path, venv: Path, options: Options, *flags: str) -> 
 
 def _make_manual(html: Path, options: Options) -> None:
     """Build Theano's manual. Sphinx imports Theano from MANUAL_STACK to read its docstrings."""
-    stack_python = envs.python_path(MANUAL_STACK)
+    stack_python = envs.get_python_path(MANUAL_STACK)
     python = _install_sphinx(stack_python, SITE / "theano-venv", options, "--system-site-packages")
     progress.say("building Theano's manual: 1 to 2 minutes")
     archive = patches.fetch_source_archive(
@@ -193,8 +193,8 @@ def _make_sphinx_command(
     return [python, "-m", "sphinx", "--quiet", "--fresh-env", *directories, source, html]
 
 
-def _empty_folder(folder: Path) -> Path:
-    """Create an empty folder in place of a folder that may exist; return its path."""
+def _create_empty_folder(folder: Path) -> Path:
+    """Create an empty folder; remove an existing folder first. Return its path."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder

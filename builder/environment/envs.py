@@ -16,7 +16,7 @@ from builder.common.errors import CommandFailed, EnvironmentFailed, NotReproduci
 from builder.common.processes import run
 from builder.package import channel, solver
 from builder.package.channel import Package
-from builder.source.sources import sha256
+from builder.source.sources import hash_file
 from builder.stack import stacks
 from builder.stack.recipes import METAPACKAGE, Recipe
 from builder.stack.stacks import Stack
@@ -131,7 +131,7 @@ def resolve_lock(stack: Stack, metapackage: Recipe, packages: Iterable[Package])
 def format_explicit(lock: Lock) -> str:
     """Return the text of the lock file, in conda's explicit format.
 
-    The text has the word CHANNEL in place of the channel's URL.
+    The placeholder CHANNEL stands for the channel's URL.
     """
     lines = [
         *_format_instructions(lock, "24.9", LOCK_NAME, f"{lock.stack}.lock"),
@@ -150,7 +150,7 @@ LOCK_NAME = "conda-linux-64.lock"
 def format_environment_yml(lock: Lock) -> str:
     """Return the text of ``environment.yml``, with the match specs of the lock file.
 
-    The text has the word CHANNEL in place of the channel's URL.
+    The placeholder CHANNEL stands for the channel's URL.
     """
     lines = [
         # Require conda 25.9. Older versions add Anaconda's channels unless the file lists
@@ -168,7 +168,7 @@ def format_environment_yml(lock: Lock) -> str:
 
 
 def _format_instructions(lock: Lock, conda: str, name: str, copy: str) -> list[str]:
-    """Return the comments that explain how to put the channel's URL into a copy of a file.
+    """Return the comments that explain how to write the channel's URL into a copy of a file.
 
     Args:
         conda: the oldest version of conda that can read the file.
@@ -193,8 +193,8 @@ def write_lock(lock: Lock, directory: Path, address: str = "") -> None:
     Keep a file that has the same text.
 
     Args:
-        address: the channel's URL, which replaces the word CHANNEL and the comments that explain
-            the replacement; "" to keep both.
+        address: the channel's URL, which replaces the placeholder CHANNEL and the comments that
+            explain the replacement; "" to keep both.
     """
     directory.mkdir(parents=True, exist_ok=True)
     texts = {LOCK_NAME: format_explicit(lock), "environment.yml": format_environment_yml(lock)}
@@ -209,7 +209,7 @@ def write_lock(lock: Lock, directory: Path, address: str = "") -> None:
 
 
 def _replace_channel(text: str, address: str) -> str:
-    """Replace the word CHANNEL by a URL; remove all comments except the platform's."""
+    """Replace the placeholder CHANNEL by a URL; remove all comments except the platform's."""
     lines = text.splitlines(keepends=True)
     content = [line for line in lines if line[0] != "#" or line == "# platform: linux-64\n"]
     return "".join(content).replace("CHANNEL", address)
@@ -271,7 +271,7 @@ def require_installed(stack: str) -> None:
         )
 
 
-def python_path(environment: str) -> Path:
+def get_python_path(environment: str) -> Path:
     """Return the path of the Python interpreter in ``build/envs/<environment>``."""
     return paths.ENVIRONMENTS / environment / "bin" / "python"
 
@@ -300,7 +300,7 @@ def install_packages(
             "install",
             files=[str(file) for file in files],
             prefix=str(prefix),
-            cache=str(paths.engine_cache() / "pkgs"),
+            cache=str(paths.get_engine_cache() / "pkgs"),
             final_prefix=str(final_prefix) if final_prefix else None,
         )
     except CommandFailed as error:
@@ -346,7 +346,7 @@ def hash_environment(prefix: Path) -> str:
     digest = hashlib.sha256()
     for name in sorted(names):
         file = prefix / name
-        content = str(file.readlink()) if file.is_symlink() else sha256(file)
+        content = str(file.readlink()) if file.is_symlink() else hash_file(file)
         digest.update(f"{name} {file.lstat().st_mode:o} {content}\n".encode())
     return digest.hexdigest()
 

@@ -37,7 +37,7 @@ def check_committed_locks() -> None:
 
 
 def find_reused(locked: str, committed: str) -> list[str]:
-    """Return the sorted package files in ``locked`` with several SHA-256 in the two texts.
+    """Return the sorted package files in ``locked`` that have more than one SHA-256.
 
     Args:
         locked: the text of the current lock files.

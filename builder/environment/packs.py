@@ -37,7 +37,7 @@ exec "$bin/python" -I -m theano_fast.unpack
 """
 
 
-def top_directory(stack: str) -> str:
+def get_top_directory(stack: str) -> str:
     """Return the name of the top directory of a stack's archive."""
     return f"theano-fast-{stack}"
 
@@ -69,7 +69,10 @@ def write_archive(lock: Lock, glibc: str, target: Path) -> None:
             gzip.GzipFile("", "wb", fileobj=file, mtime=0) as stream,
         ):
             archives.write_tar(
-                stream, prefix, archives.list_files(prefix), Path("/", top_directory(lock.stack))
+                stream,
+                prefix,
+                archives.list_files(prefix),
+                Path("/", get_top_directory(lock.stack)),
             )
 
 
@@ -104,10 +107,10 @@ def verify_archive(archive: Path, stack: str) -> None:
         start = partial(processes.run, env=environ, cwd=Path(directory))
         try:
             start([*user_command, "tar", "-xzf", archive.name])
-            start([*user_command, f"{top_directory(stack)}/{UNPACK}"])
+            start([*user_command, f"{get_top_directory(stack)}/{UNPACK}"])
         except CommandFailed as error:
             raise EnvironmentFailed(f"{archive} cannot be unpacked: {error}") from error
-        verify = [*user_command, f"{top_directory(stack)}/bin/theano-fast", "verify"]
+        verify = [*user_command, f"{get_top_directory(stack)}/bin/theano-fast", "verify"]
         finished = start(verify, check=False)
         if finished.status != 0:
             raise VerifyFailed(

@@ -29,7 +29,7 @@ from builder.environment.envs import Lock
 from builder.package.channel import Package
 from builder.package.engine import SOURCE_DATE_EPOCH
 from builder.package.package_cache import Plan
-from builder.source.sources import sha256
+from builder.source.sources import hash_file
 from builder.stack.recipes import Fix, Recipe
 
 # The directory into which recipes unpack the wheels of their build tools.
@@ -115,7 +115,7 @@ def _describe_source(package: Package, recipe: Recipe, entry: Mapping[str, Any])
 
 
 def _describe_patch(recipe: Recipe, file: Path) -> Patch:
-    url = f"recipes/{recipe.name}/{file.relative_to(recipe.path)}#sha256={sha256(file)}"
+    url = f"recipes/{recipe.name}/{file.relative_to(recipe.path)}#sha256={hash_file(file)}"
     return Patch(type=PatchClassification.UNOFFICIAL, diff=Diff(url=XsUri(url)))
 
 

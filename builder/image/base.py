@@ -119,6 +119,6 @@ def require_glibc(base: Base, glibc: str) -> None:
     """
     if toolchain.numbers(base.glibc) < toolchain.numbers(glibc):
         raise ImageFailed(
-            f"the packages need glibc {glibc}; base image {base.reference} has {base.glibc}",
+            f"the packages need glibc {glibc}; base image {base.reference} has glibc {base.glibc}",
             "choose a newer base image",
         )

@@ -12,7 +12,7 @@ from builder.environment import archives, envs
 from builder.environment.archives import LICENCES
 from builder.environment.envs import Lock
 from builder.package.channel import Package
-from builder.source.sources import sha256
+from builder.source.sources import hash_file
 from builder.stack.recipes import METAPACKAGE
 
 # The environment's prefix in an image.
@@ -38,7 +38,10 @@ def write_context(lock: Lock, directory: Path) -> None:
     dependencies = [package for package in lock.packages if package.name not in STACK_PACKAGES]
     # The code that determines the bytes of dependencies.tar.
     code = (__file__, archives.__file__, envs.__file__)
-    inputs = [*(sha256(Path(file)) for file in code), *(package.sha256 for package in dependencies)]
+    inputs = [
+        *(hash_file(Path(file)) for file in code),
+        *(package.sha256 for package in dependencies),
+    ]
     key = hashlib.sha256("\n".join(inputs).encode()).hexdigest()
     # The file with the cache key of dependencies.tar. It is next to the context, because Docker
     # sends all files of the context to its daemon.

@@ -52,7 +52,7 @@ def format_reference(stack: str) -> str:
 
 
 def make_labels(lock: Lock, base: Base) -> dict[str, str]:
-    """Make an image's labels: OCI's predefined annotations, the stack, the lock file's digest."""
+    """Make an image's labels: OCI's predefined annotations, the stack, and the lock's digest."""
     versions = {package.name: package.file.name.rsplit("-", 2)[1] for package in lock.packages}
     description = "Theano on one numeric stack, verified"
     if versions.get("python", "").startswith("2."):
@@ -151,7 +151,7 @@ def verify_image(docker: DockerClient, image: Image) -> dict[str, Any]:
         if status != 0:
             raise VerifyFailed(
                 f"verification of {image.reference} failed (exit status {status})",
-                f"the failed checks are above; the image has no tag: docker run --rm {image.id}",
+                f"the failed checks are above; to run the image: docker run --rm {image.id}",
             )
         report: dict[str, Any] = json.loads(Path(directory, "verify.json").read_text("utf-8"))
     return report

@@ -47,7 +47,7 @@ def convert_archive(saved: Path, target: Path, reference: str, epoch: int) -> st
         content = {"schemaVersion": 2, "mediaType": MANIFEST, "config": config}
         manifest = _add_blob(out, _encode_json({**content, "layers": layers}), MANIFEST)
         manifest["annotations"] = {
-            # podman reads the image's name from the first annotation, containerd from the second.
+            # podman reads the image's name from the first annotation. containerd reads the second.
             "org.opencontainers.image.ref.name": reference,
             "io.containerd.image.name": f"docker.io/library/{reference}",
         }

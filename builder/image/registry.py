@@ -92,7 +92,7 @@ class Repository:
         headers, _ = self._put_manifest(f"manifests/{entry['digest']}", text, MANIFEST)
         if "OCI-Subject" not in headers:
             # The registry does not implement version 1.1. Its clients find the documents of an
-            # image in an index, whose tag is the image's digest with "-" in place of ":".
+            # image in an index, whose tag is the image's digest with "-" instead of ":".
             path = f"manifests/{digest.replace(':', '-')}"
             previous = self._send("GET", path, accept=INDEX, absent=b"{}")[1]
             manifests = [row for row in json.loads(previous).get("manifests", []) if row != entry]

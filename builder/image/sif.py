@@ -26,7 +26,7 @@ def build_sif(archive: Path, target: Path) -> None:
     """Build a SIF file from an OCI archive; write the definition file next to the archive.
 
     Raises:
-        HostToolMissing: Apptainer is not on PATH. The definition file is written nevertheless.
+        HostToolMissing: Apptainer is not on PATH. The definition file is written in this case too.
         ImageFailed: Apptainer could not build the file.
     """
     definition = archive.with_suffix(".def")

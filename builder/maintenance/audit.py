@@ -108,7 +108,7 @@ def audit(name: str = "") -> None:
     if removable := [file for file, finding in findings.items() if not finding.lasting]:
         progress.say(
             f"warning: Debian's suites may remove these files: {', '.join(removable)}\n"
-            "  -> the addresses in `extra: upstream:` keep them; prefer pins from "
+            "  -> they stay at the addresses in `extra: upstream:`; prefer files of "
             + ", ".join(sorted(debian.STABLE_SUITES))
         )
     progress.say(f"report: {report_file}")
@@ -117,13 +117,13 @@ def audit(name: str = "") -> None:
 def list_recipes(names: Iterable[str]) -> list[Recipe]:
     """Return the recipes of stacks; repeat a recipe that several stacks have."""
     options = Options()
-    return [recipe for name in names for recipe in Build.of_stack(name, options).plan.recipes]
+    return [recipe for name in names for recipe in Build.create(name, options).plan.recipes]
 
 
 def list_pins(recipes: Iterable[Recipe]) -> list[Source]:
-    """Return the sources of recipes without duplicates, sorted by project and version."""
+    """Return the distinct sources of recipes, sorted by project and version."""
     unique = {source for recipe in recipes for source in recipe.sources}
-    return sorted(unique, key=lambda source: parse(source.file))
+    return sorted(unique, key=lambda source: parse_file_name(source.file))
 
 
 def make_row(file: str, finding: Finding, today: date) -> list[str]:
@@ -132,7 +132,7 @@ def make_row(file: str, finding: Finding, today: date) -> list[str]:
     Args:
         today: the current day. The age is the time from the file's release to this day, in years.
     """
-    project, version = parse(file)
+    project, version = parse_file_name(file)
     age = (today - date.fromisoformat(finding.released)).days if finding.released else None
     fixes = debian.FILE.fullmatch(file)
     return [
@@ -159,11 +159,11 @@ def query_indexes(
         SourceUnavailable: no index is configured, or an index does not answer or lacks a project.
     """
     audited = set(files)
-    parsed = [parse(file) for file in audited if not debian.FILE.fullmatch(file)]
+    parsed = [parse_file_name(file) for file in audited if not debian.FILE.fullmatch(file)]
     projects = {project for project, version in parsed if version}
     try:
         # Query apt first: without a network apt fails at once, but pip fails after many attempts.
-        suites = debian.list_suites(audited, paths.cache() / "apt")
+        suites = debian.list_suites(audited, paths.get_cache() / "apt")
         days: dict[str, str | None] = dict.fromkeys(suites)
         days |= json.loads(sources.run_pip_helper("list", *sorted(projects)))
     except (LookupError, CommandFailed) as error:
@@ -174,7 +174,7 @@ def query_indexes(
     return days, suites
 
 
-def parse(file: str) -> tuple[str, Version]:
+def parse_file_name(file: str) -> tuple[str, Version]:
     """Parse the name of a Python or Debian source file; return the project and the version.
 
     ``numpy-1.26.4.tar.gz`` gives ("numpy", (1, 26, 4)). For a pre-release, or a name in an unknown
@@ -197,7 +197,7 @@ def parse(file: str) -> tuple[str, Version]:
 def group_releases(files: Iterable[str]) -> dict[str, set[Version]]:
     """Return the versions of the files, by project."""
     releases = defaultdict(set)
-    for project, version in map(parse, files):
+    for project, version in map(parse_file_name, files):
         releases[project].add(version)
     return releases
 
@@ -211,7 +211,7 @@ def find_newer(file: str, releases: Mapping[str, set[Version]]) -> str | None:
     Args:
         releases: the versions of each project, from :func:`group_releases`.
     """
-    project, version = parse(file)
+    project, version = parse_file_name(file)
     series = version[:-1]
     candidates = {
         release for release in releases.get(project, ()) if release[: len(series)] == series
@@ -231,7 +231,7 @@ def find_day(source: Source) -> str | None:
     For a Debian package ``.deb``, return the day of its first member. Return None if the source is
     not in the cache, or is another kind of file.
     """
-    archive = sources.cached_path(source)
+    archive = sources.get_cached_path(source)
     if not archive.exists():
         return None
     if archive.suffix == ".deb":

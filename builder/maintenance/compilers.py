@@ -19,7 +19,7 @@ def install() -> Path:
     Raises:
         CommandFailed: the package cache lacks a package, because the openblas stack is not built.
     """
-    plan = Build.of_stack("openblas", Options()).plan
+    plan = Build.create("openblas", Options()).plan
     cached_packages = [
         package for key in plan.keys.values() for package in package_cache.find_cached(key) or ()
     ]

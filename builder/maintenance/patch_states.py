@@ -59,7 +59,7 @@ def check(selected: Sequence[str], turn: int = 0, offline: bool = False) -> None
     """Run PROGRAM in the states of the patch series, and print whether each state passes.
 
     Args:
-        selected: run the states of the patches whose names contain one of these texts; if empty,
+        selected: run the states of the patches whose names contain one of these strings; if empty,
             run the states of all patches after ``port/``.
         turn: 0 to run all selected states. Any other number, such as the day of the year: run the
             states of patches that the last commit or the work tree changes, and a few other states,
@@ -67,7 +67,7 @@ def check(selected: Sequence[str], turn: int = 0, offline: bool = False) -> None
         offline: download nothing.
 
     Raises:
-        UsageError: no patch's name contains one of the texts.
+        UsageError: no patch's name contains one of the strings.
         EnvironmentFailed: the openblas environment is not built.
         CommandFailed: a state is broken.
     """
@@ -134,7 +134,7 @@ def apply_patches(source: Path, offline: bool, without: str = "") -> Iterator[st
 
 
 def is_selected(patch: str, selected: Sequence[str]) -> bool:
-    """Return whether the name of a patch contains one of the texts ``selected``.
+    """Return whether the name of a patch contains one of the strings ``selected``.
 
     If ``selected`` is empty, return whether the patch comes after the theme ``port/``.
     """
@@ -147,7 +147,7 @@ def select_turn(names: Sequence[str], changed: Collection[str], turn: int) -> li
     """Select the states of changed patches, and about STATES_PER_TURN other states.
 
     The other states are every n-th state; ``turn`` determines the first. If the result has more
-    than MOST_STATES_PER_TURN states, thin it out in the same way.
+    than MOST_STATES_PER_TURN states, return only every n-th of them.
 
     Args:
         names: the names of all patches.
@@ -188,7 +188,7 @@ def find_error(source: Path) -> str:
             "PYTHONPATH": str(source),
             "THEANO_FLAGS": f"base_compiledir={home},on_opt_error=raise,gcc.cxxflags=-O1",
         }
-        finished = run([envs.python_path(STACK), PROGRAM], env=environ, check=False)
+        finished = run([envs.get_python_path(STACK), PROGRAM], env=environ, check=False)
     return "\n".join(finished.output.strip().splitlines()[-ERROR_LINES:]) if finished.status else ""
 
 
@@ -249,7 +249,7 @@ def run_tests(source: Path, tests: Sequence[str], selected: str) -> set[str]:
         }
         options = ["-q", "-rfE", "--tb=no", "--color=no", "-p", "no:cacheprovider"]
         options += ["-o", f"pythonpath={PLUGIN.parent}", *(("-k", selected) if selected else ())]
-        command: list[str | Path] = [envs.python_path(STACK), "-m", "pytest", *tests, *options]
+        command: list[str | Path] = [envs.get_python_path(STACK), "-m", "pytest", *tests, *options]
         output = run(command, env=environ, cwd=paths.ROOT, check=False).output
     return set(re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE))
 
@@ -277,7 +277,7 @@ def compile_extensions(source: Path) -> None:
     extensions = EXTENSION.findall(text) or [
         ("theano.scan_module.scan_steps", "theano/scan_module/c_code/scan_steps.c")
     ]
-    output = run([envs.python_path(STACK), "-c", PRINT_DIRECTORIES], env=clean_environ()).output
+    output = run([envs.get_python_path(STACK), "-c", PRINT_DIRECTORIES], env=clean_environ()).output
     python, numpy, libraries, suffix = json.loads(output.splitlines()[-1])
     programs = compilers.install()
     headers = sorted([*source.rglob("theano*.h"), *source.rglob("thunks/*.h")])

@@ -1,4 +1,4 @@
-"""Convert the patches of a recipe to the commits of a git work tree, and the commits to patches."""
+"""Convert the patches of a recipe to commits in a git work tree, and convert the commits back."""
 
 from __future__ import annotations
 

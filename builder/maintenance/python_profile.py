@@ -49,7 +49,7 @@ def record_profile(stack: str, options: Options) -> None:
     plan = package_cache.make_plan(
         rendered, recipes.collect_dependencies(rendered, "python"), variant
     )
-    interpreter, _ = Build(loaded_stack, plan, options).build_missing()
+    interpreter, _ = Build(loaded_stack, plan, options).build_recipes()
     with tempfile.TemporaryDirectory(prefix="theano-fast-") as directory:
         prefix, counts = Path(directory, "interpreter"), Path(directory, "counts")
         prefix.mkdir()

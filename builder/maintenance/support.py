@@ -1,4 +1,4 @@
-"""Read from support.toml when the upstream support of packages ends; format warnings."""
+"""Read the dates on which the upstream support of packages ends; format warnings."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Support:
     source: str = ""
     fixed_until: date | None = None
 
-    def state(self, today: date) -> str:
-        """Return "ended" after the end of support, "ends" up to NOTICE before it, otherwise ""."""
+    def get_state(self, today: date) -> str:
+        """Return "ended" after the end of support, "ends" within NOTICE before it, otherwise ""."""
         if self.ends is None or self.ends > today + NOTICE:
             return ""
         return "ended" if self.ends < today else "ends"
@@ -93,7 +93,7 @@ def format_row(support: Support) -> list[str]:
     """Return the cells of a table row.
 
     The cells are the package, its version, the end of upstream support, the end of Debian's fixes,
-    and the source of the first date.
+    and the source of the upstream date.
     """
     return [
         support.package,
@@ -116,7 +116,7 @@ def format_warnings(supports: Iterable[Support], today: date) -> list[str]:
             f"{support.package} {support.version} ({support.ends}"
             + (f"; Debian fixes it until {support.fixed_until})" if support.fixed_until else ")")
             for support in supports
-            if support.state(today) == state
+            if support.get_state(today) == state
         ]
         if names:
             lines.append(f"warning: {description}: {', '.join(names)}")

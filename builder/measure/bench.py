@@ -22,9 +22,9 @@ from builder.measure import provenance, references
 from builder.options import Options
 from builder.stack import stacks
 
-# The largest relative difference between the float64 losses of a model in two frameworks. Another
+# The largest relative difference between the losses of a model in two frameworks, by dtype. Another
 # order of summation gives a smaller difference, and another model gives a larger difference.
-TOLERANCE = 1e-6
+TOLERANCES = {"float64": 1e-6, "float32": 1e-3}
 
 
 def prepare_environments(stack_names: Sequence[str], peers: Sequence[str]) -> list[str]:
@@ -129,12 +129,14 @@ def run_measurement(
         home.mkdir()
     circumstances = describe_circumstances()
     environ = make_environ(environment, home)
-    finished = run([envs.python_path(environment), *command], env=environ, cwd=home)
+    finished = run([envs.get_python_path(environment), *command], env=environ, cwd=home)
     result: dict[str, Any] = json.loads(finished.output.splitlines()[-1])
     return result | circumstances | {"provenance": provenance.describe(environment)}
 
 
-def losses_agree(losses: Sequence[float], expected: Sequence[float]) -> bool:
-    """Return whether two sequences of losses of equal length agree within TOLERANCE."""
+def losses_agree(
+    losses: Sequence[float], expected: Sequence[float], dtype: str = "float64"
+) -> bool:
+    """Return whether two sequences of losses of equal length agree within the dtype's tolerance."""
     pairs = zip(losses, expected, strict=True)
-    return all(math.isclose(*pair, rel_tol=TOLERANCE) for pair in pairs)
+    return all(math.isclose(*pair, rel_tol=TOLERANCES[dtype]) for pair in pairs)

@@ -1,9 +1,9 @@
 """Repeat a user's benchmark of 2017 on the stacks of Theano 0.8.2 and on other stacks.
 
 In the first round, each environment runs ``bench/training_of_2017.py`` with an empty compile cache.
-As many environments as CPUs compile at the same time, but calls are timed in one environment at a
-time. Further rounds repeat the calls of the small size, because the machine's load can change
-between two environments. The report has the fastest round.
+At most one environment per CPU compiles at the same time, and only one environment makes calls.
+Further rounds repeat the calls of the small size, because the machine's load can change between two
+environments. The report has the fastest round.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MEASURED_IN_2017 = {
 ROUNDS = {"small": 3, "full": 0}
 # The keys of a row that a later, faster round replaces.
 REPEATED = ("calls", "grad_of_scan", "ops", "check_blas")
-# The keys of a row that are seconds.
+# The keys of a row whose values are seconds.
 TIMES = ("calls", "compile", "optimizer", "grad_of_scan", "check_blas")
 # The parts of a bar in the chart. The first four are in the gradient's scan.
 PARTS = ("Elemwise", "products", "Split", "other ops of the gradient's scan", "other")

@@ -1,6 +1,6 @@
 """Measure calls of Theano's functions in several environments; print speed-ups over stock Theano.
 
-The environments take turns.
+The runs of the environments alternate.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def start_process(environment: str, sizes: Sequence[str]) -> Conversation:
     """
     home = bench.make_home(environment, "run")
     return Conversation(
-        [envs.python_path(environment), paths.BENCH / "speed.py", *sizes],
+        [envs.get_python_path(environment), paths.BENCH / "speed.py", *sizes],
         env=bench.make_environ(environment, home),
         cwd=home,
     )

@@ -1,8 +1,9 @@
 """Measure the time from the import of a framework to the result of a graph's first call.
 
 Each measurement is a new process. Each pair of an environment and a graph has its own home
-directory, which contains its compile cache. The environments take turns, also in repeated runs. A
-measurement replaces only its own row of the report, because some rows take 20 minutes to measure.
+directory, which contains its compile cache. The runs of the environments alternate, also if a
+measurement is repeated. A measurement replaces only its own row of the report, because some rows
+take 20 minutes to measure.
 """
 
 from __future__ import annotations
@@ -55,7 +56,13 @@ Row = dict[str, Any]
 Rows = dict[str, dict[str, dict[str, Row]]]
 
 
-def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool, runs: int = 1) -> Path:
+def measure(
+    environments: Sequence[str],
+    graphs: Sequence[str],
+    quick: bool,
+    runs: int = 1,
+    dtype: str = "float64",
+) -> Path:
     """Measure the time to the first result; write the report and its chart, and print a table.
 
     Args:
@@ -63,6 +70,7 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool, run
         graphs: keys of GRAPHS, or keys of SIZED followed by a size, such as ``mlp200``.
         quick: whether to omit the measurements in SLOW.
         runs: the number of runs of each graph, cache state and environment.
+        dtype: the dtype of the graphs' numbers, float64 or float32.
 
     Returns:
         The report's file.
@@ -77,7 +85,8 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool, run
         if graph not in GRAPHS and _split_size(graph)[0] not in SIZED:
             choice = f"choose among: {', '.join(GRAPHS)}; or another size, such as mlp200"
             raise UsageError(f"unknown graph {graph!r}", choice)
-    file = paths.REPORTS / "bench-compile.json"
+    suffix = "" if dtype == "float64" else f"-{dtype}"
+    file = paths.REPORTS / f"bench-compile{suffix}.json"
     turns = [
         (graph, cache, name)
         for graph in graphs
@@ -93,7 +102,7 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool, run
     started = time.monotonic()
     for number, (graph, cache, name) in enumerate(turns, 1):
         try:
-            row = measure_one(name, graph, cache)
+            row = measure_one(name, graph, cache, dtype)
         except CommandFailed as error:
             # Stock Theano uses the host's BLAS. Without a BLAS it has no batched products.
             if name != STOCK:
@@ -114,7 +123,7 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool, run
     chart = bar_chart.draw_stacked_bars("Seconds to a first result", PHASES, make_bars(rows))
     image.write_text(chart, encoding="utf-8")
     progress.say(f"{file}\n{image}")
-    if disagreements := find_disagreements(rows):
+    if disagreements := find_disagreements(rows, dtype):
         raise VerifyFailed(
             "environments compute different losses:\n  " + "\n  ".join(disagreements)
         )
@@ -129,17 +138,19 @@ def _read_report(file: Path) -> dict[str, Any]:
     return {**bench.start_document(), "rows": {}}
 
 
-def measure_one(environment: str, graph: str, cache: str) -> Row:
+def measure_one(environment: str, graph: str, cache: str, dtype: str) -> Row:
     """Run ``bench/compilation.py`` in an environment; return its row of the report.
 
     Args:
         environment: a stack or a reference.
         graph: the name of a graph.
         cache: the state of the compile cache, one of CACHES.
+        dtype: the dtype of the graph's numbers.
     """
     framework = environment if environment in PEERS else "theano"
-    command = (paths.BENCH / "compilation.py", framework, graph)
-    return bench.run_measurement(environment, graph, *command, empty=cache == "empty")
+    command = (paths.BENCH / "compilation.py", framework, graph, dtype)
+    home = f"{graph}-{dtype}"
+    return bench.run_measurement(environment, home, *command, empty=cache == "empty")
 
 
 def combine_runs(runs: Sequence[Row]) -> Row:
@@ -251,13 +262,13 @@ def find_lower_bound(by_environment: dict[str, dict[str, Row]]) -> float:
     return min(bounds, default=math.nan)
 
 
-def find_disagreements(rows: Rows) -> list[str]:
+def find_disagreements(rows: Rows, dtype: str = "float64") -> list[str]:
     """Describe the rows whose losses differ from the losses in the same graph's first row."""
     first: dict[str, list[float]] = {}
     disagreements = []
     for graph, cache, name, row in _iterate_rows(rows):
         expected = first.setdefault(graph, row["losses"])
-        if not bench.losses_agree(row["losses"], expected):
+        if not bench.losses_agree(row["losses"], expected, dtype):
             disagreements.append(
                 f"{graph} on {name} ({cache} cache): {row['losses']}, not {expected}"
             )

@@ -1,4 +1,4 @@
-"""Generate the tables of README.md and docs/ from the measurements in ``bench/results``.
+"""Generate the tables of README.md and docs/ from measurements, most of them in ``bench/results``.
 
 A document contains the comment ``<!-- table: NAME -->``, the table, and the comment
 ``<!-- end of table -->``. ``./invoke bench --tables`` writes the tables. ``./invoke lint`` fails if
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -19,8 +20,16 @@ from builder import report
 from builder.common import paths
 from builder.common.errors import CommandFailed, ConfigurationError
 from builder.common.files import write_atomically
+from builder.measure import benchmark_of_2017
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 RESULTS = paths.BENCH / "results"
+# The driver calls of training steps on an emulated GPU, which tests/cuda compares with new counts.
+DRIVER_CALLS = paths.ROOT / "tests" / "cuda" / "driver_calls.toml"
 # The expression accepts no comment inside a table. Otherwise a table without an end would extend to
 # the end of the next table, and the text between both tables would be lost.
 MARKED = re.compile(r"(<!-- table: ([\w-]+) -->\n)(?:(?!<!--).)*(<!-- end of table -->)", re.DOTALL)
@@ -54,6 +63,8 @@ HEADINGS = {
     "jax": "JAX",
 }
 STACKS = ("openblas", "mkl", "openblas-amdlibm", "mkl-amdlibm")
+# The environments of the benchmark of 2017; the first is the baseline of the ratios.
+OF_2017 = ("2017-numpy", "2017-openblas", "2017-mkl", "2017-mkl-amdlibm", "openblas", "mkl-amdlibm")
 ELEMENTWISE = ("exp", "log", "tanh", "sigmoid", "pow", "softplus", "LSTM cell")
 # Maps a row of the table of speed-ups to its calls in run.json: in float32 and float64, or in
 # float64 only.
@@ -72,7 +83,7 @@ Row = dict[str, Any]
 Lines = list[Sequence[str]]
 
 
-def load(name: str) -> dict[str, Any]:
+def load_results(name: str) -> dict[str, Any]:
     """Read ``bench/results/NAME.json``.
 
     Raises:
@@ -98,7 +109,9 @@ def make_first_calls(
     ]
     for graph in graphs:
         for cache in ("empty", "warm"):
-            for day, rows in _group_by_day(load(file)["rows"][graph], cache, environments).items():
+            for day, rows in _group_by_day(
+                load_results(file)["rows"][graph], cache, environments
+            ).items():
                 cells = [
                     _format_seconds(_compute_total(rows[name])) if name in rows else MISSING
                     for name in environments
@@ -114,7 +127,9 @@ def make_calls(file: str, environments: Sequence[str]) -> Lines:
     """
     lines: Lines = [["graph", *map(HEADINGS.__getitem__, environments), "bound of the BLAS"]]
     for graph in BENCH:
-        rows = [list(load(file)["rows"][graph].get(name, {}).values()) for name in environments]
+        rows = [
+            list(load_results(file)["rows"][graph].get(name, {}).values()) for name in environments
+        ]
         cells = [
             _format_spread([call * 1e3 for row in measured for call in _list_calls(row)])
             if measured
@@ -122,6 +137,41 @@ def make_calls(file: str, environments: Sequence[str]) -> Lines:
             for measured in rows
         ]
         lines.append([GRAPHS[graph], *cells, _format_lower_bound(chain.from_iterable(rows))])
+    return lines
+
+
+def make_call_ratios() -> Lines:
+    """Make README's rows of calls compared with JAX: a row for each processor.
+
+    The last column is the range of the graphs' ratios: the median time of ``openblas`` divided by
+    the median time of JAX.
+    """
+    lines: Lines = [
+        [
+            "processor, day, theano package",
+            "`openblas`, ms",
+            "JAX, ms",
+            "ratios of all eight graphs",
+        ]
+    ]
+    for file in ("compile", "compile-xeon-2100"):
+        medians = {
+            graph: [
+                median(chain.from_iterable(map(_list_calls, rows[name].values())))
+                for name in ("openblas", "jax")
+            ]
+            for graph, rows in load_results(file)["rows"].items()
+        }
+        ratios = [stack / jax for stack, jax in medians.values()]
+        row = load_results(file)["rows"]["ntm"]["openblas"]["empty"]
+        _, build = row["provenance"]["packages"]["theano"].split(" ", 1)
+        lines.append(
+            [
+                f"{_find_processor(file)}, {_format_day(row['when'])}, {build}",
+                *(_format_significant(seconds * 1e3) for seconds in medians["ntm"]),
+                f"{min(ratios):.2f} to {max(ratios):.2f}",
+            ]
+        )
     return lines
 
 
@@ -142,7 +192,7 @@ def make_growth() -> Lines:
             "MB: JAX",
         ]
     ]
-    measured = load("compile")["rows"] | load("scale")["rows"]
+    measured = load_results("compile")["rows"] | load_results("scale")["rows"]
     for graph in GROWTH:
         rows = measured[graph]
         cells = [
@@ -166,7 +216,9 @@ def make_memory() -> Lines:
         ("compile-xeon-2100", "ntm"),
         ("compile-epyc", "ntm"),
     ):
-        for day, rows in _group_by_day(load(file)["rows"][graph], "empty", environments).items():
+        for day, rows in _group_by_day(
+            load_results(file)["rows"][graph], "empty", environments
+        ).items():
             cells = [
                 _format_megabytes(rows[name]) if name in rows else MISSING for name in environments
             ]
@@ -191,7 +243,9 @@ def make_summary() -> Lines:
         ("compile-epyc", "ntm", "empty"),
     )
     for file, graph, cache in measurements:
-        for day, rows in _group_by_day(load(file)["rows"][graph], cache, environments).items():
+        for day, rows in _group_by_day(
+            load_results(file)["rows"][graph], cache, environments
+        ).items():
             cells = [
                 _format_seconds(_compute_total(rows[name])) if name in rows else MISSING
                 for name in environments
@@ -202,7 +256,7 @@ def make_summary() -> Lines:
 
 def make_speed_ups() -> Lines:
     """Make a row for each call: the speed-ups of the STACKS over stock Theano, by dtype."""
-    seconds = load("run")["seconds"]
+    seconds = load_results("run")["seconds"]
     lines: Lines = [["call", *(f"`{name}`" for name in STACKS)]]
     for call, names in CALLS.items():
         cells = [
@@ -217,7 +271,7 @@ def make_speed_ups() -> Lines:
 
 def make_mean_speed_ups() -> Lines:
     """Make a row for each stack: the geometric means of its elementwise speed-ups, by dtype."""
-    seconds = load("run")["seconds"]
+    seconds = load_results("run")["seconds"]
     lines: Lines = [["stack", "float32", "float64"]]
     for stack in STACKS:
         means = [
@@ -235,7 +289,7 @@ def make_gpu() -> Lines:
     measures = ("first call, empty cache", "first call, warm cache", "a call")
     heads = [f"{measure}: {name}" for measure in measures for name in ("`cuda`", "JAX")]
     lines: Lines = [["graph", *heads]]
-    for graph, measured in load("h100")["rows"].items():
+    for graph, measured in load_results("h100")["rows"].items():
         cells = []
         for measure in measures:
             unit, factor = ("ms", 1e3) if measure == "a call" else ("s", 1)
@@ -246,8 +300,54 @@ def make_gpu() -> Lines:
     return lines
 
 
+def make_builds() -> Lines:
+    """Make a row for each machine: the minutes of a build from an empty cache, and of all tests."""
+    lines: Lines = [["processor, day", "`./invoke build --stack=openblas`", "`./invoke test`"]]
+    for machine in load_results("builds")["machines"]:
+        cells = [
+            f"{machine[key] / 60:.1f} min" if key in machine else MISSING
+            for key in ("build", "test")
+        ]
+        lines.append([f"{machine['name']}, {_format_day(machine['when'])}", *cells])
+    return lines
+
+
+def make_plain(file: str) -> Lines:
+    """Make a table of the headings and rows of a file in ``bench/results``."""
+    document = load_results(file)
+    rows = [
+        [cell if isinstance(cell, str) else _format_significant(cell) for cell in row]
+        for row in document["rows"]
+    ]
+    return [document["headings"], *rows]
+
+
+def make_calls_of_2017() -> Lines:
+    """Make the table that ``./invoke bench --what=2017`` prints."""
+    rows = load_results("2017")["rows"]
+    header, lines = benchmark_of_2017.make_table({name: rows[name] for name in OF_2017})
+    return [[header[0], *(f"`{name}`" for name in header[1:])], *lines]
+
+
+def make_driver_calls() -> Lines:
+    """Make a row for each graph: calls of the driver in a training step on a GPU.
+
+    The first columns are the calls without CUDA graphs; the last column is the number of launched
+    CUDA graphs.
+    """
+    groups = ("launches", "copies to the host", "copies to the device", "queries")
+    lines: Lines = [["graph", *groups, "CUDA graphs"]]
+    for graph, table in tomllib.loads(DRIVER_CALLS.read_text(encoding="utf-8")).items():
+        cells = [f"{table[group]:,}" for group in groups]
+        launched = table["replayed"]["graph launches"] if "replayed" in table else 0
+        lines.append([GRAPHS[graph], *cells, str(launched)])
+    return lines
+
+
 TABLES: dict[str, Callable[[], Lines]] = {
+    "builds": make_builds,
     "summary": make_summary,
+    "call-ratios": make_call_ratios,
     "mean-speed-ups": make_mean_speed_ups,
     "gpu": make_gpu,
     "first-calls": lambda: make_first_calls("compile", ("openblas", "jax")),
@@ -257,11 +357,16 @@ TABLES: dict[str, Callable[[], Lines]] = {
     "first-calls-xeon": lambda: make_first_calls("compile-xeon-2100", ("openblas", "jax")),
     "first-calls-of-stock-epyc": lambda: make_first_calls("compile-epyc", ("stock", "pytensor")),
     "calls": lambda: make_calls("compile", ("openblas", "jax")),
+    "calls-float32": lambda: make_calls("compile-float32", ("openblas", "jax")),
     "calls-of-stock-xeon": lambda: make_calls("compile-xeon-2500", ("stock", "openblas")),
     "calls-xeon": lambda: make_calls("compile-xeon-2100", ("openblas", "jax")),
     "growth": make_growth,
     "memory": make_memory,
+    "products": lambda: make_plain("products"),
     "speed-ups": make_speed_ups,
+    "sizes": lambda: make_plain("sizes"),
+    "calls-of-2017": make_calls_of_2017,
+    "driver-calls": make_driver_calls,
 }
 
 
@@ -270,7 +375,7 @@ def list_documents() -> list[Path]:
     return [paths.ROOT / "README.md", *sorted((paths.ROOT / "docs").glob("*.md"))]
 
 
-def fill(text: str) -> str:
+def fill_tables(text: str) -> str:
     """Replace each marked table in a document's text by the generated table; return the text.
 
     Raises:
@@ -298,20 +403,20 @@ def update() -> list[Path]:
     changed = []
     for file in list_documents():
         text = file.read_text(encoding="utf-8")
-        if (new_text := fill(text)) != text:
+        if (new_text := fill_tables(text)) != text:
             write_atomically(file, new_text)
             changed.append(file)
     return changed
 
 
 def check() -> None:
-    """Compare the documents' tables with the tables that :func:`fill` generates.
+    """Compare the documents' tables with the tables that :func:`fill_tables` generates.
 
     Raises:
         CommandFailed: a table differs from the results.
     """
     texts = {file: file.read_text(encoding="utf-8") for file in list_documents()}
-    if stale := [file.name for file, text in texts.items() if fill(text) != text]:
+    if stale := [file.name for file, text in texts.items() if fill_tables(text) != text]:
         raise CommandFailed(
             f"tables of {', '.join(stale)} differ from bench/results",
             "./invoke bench --tables writes them",
@@ -334,7 +439,13 @@ def _group_by_day(
         if cache in (rows := by_environment.get(name, {})):
             day = datetime.datetime.fromisoformat(rows[cache]["when"]).date()
             days.setdefault(day, {})[name] = rows[cache]
-    return {f"{day.day} {day:%b %Y}": days[day] for day in sorted(days)}
+    return {_format_day(day.isoformat()): days[day] for day in sorted(days)}
+
+
+def _format_day(when: str) -> str:
+    """Format the day of a time in ISO format, such as ``3 Nov 2026``."""
+    day = datetime.datetime.fromisoformat(when)
+    return f"{day.day} {day:%b %Y}"
 
 
 def _compute_speed_up(seconds: dict[str, dict[str, float]], stack: str, call: str) -> float:
@@ -343,7 +454,7 @@ def _compute_speed_up(seconds: dict[str, dict[str, float]], stack: str, call: st
 
 def _find_processor(file: str) -> str:
     """Return the name of the processor on which the measurements of a file were made."""
-    machine = load(file)["machine"]
+    machine = load_results(file)["machine"]
     return str(machine.get("name", machine["processor"]))
 
 

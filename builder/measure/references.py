@@ -65,7 +65,7 @@ def install_reference(name: str, options: Options) -> Path:
         shutil.rmtree(prefix)
     wheels = fetch_sources(installers, options)
     # Do not call build_packages: it would add the interpreter to the stacks' channel.
-    interpreter, _ = Build(stacks.load_all()[0], plan, options).build_missing()
+    interpreter, _ = Build(stacks.load_all()[0], plan, options).build_recipes()
     prefix.mkdir(parents=True)
     progress.say(f"installing {prefix}")
     envs.install_packages([package.file for package in interpreter], prefix, str(prefix))

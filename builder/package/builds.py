@@ -36,10 +36,10 @@ UPDATE_INTERVAL = 1.0
 # The pace is the ratio of the elapsed seconds to the estimated seconds of the finished work. Once
 # this number of estimated seconds is done, the pace corrects the time left.
 PACE_SECONDS = 30.0
-# Limits of the pace, because one slow recipe says little about other recipes.
+# Limits of the pace, because one slow recipe does not predict the time of other recipes.
 MIN_PACE, MAX_PACE = 0.2, 5.0
-# While a recipe is building, at least this share of its estimated CPU seconds counts as left. The
-# share matters if the recipe takes longer than estimated.
+# While a recipe is building, at least this share of its estimated CPU seconds counts as remaining.
+# The share matters if the recipe takes longer than estimated.
 MIN_SHARE_LEFT = 1 / 50
 # If a build fails with fewer bytes free on its file system, the error is DiskFull.
 MIN_FREE_BYTES = 1 << 24
@@ -221,7 +221,7 @@ class _Scheduler:
         Args:
             pending: the recipes to build. A started or built recipe is removed.
         """
-        work = paths.work_directory() / recipe.name
+        work = paths.get_work_directory() / recipe.name
         work.mkdir(parents=True, exist_ok=True)
         lock = os.open(f"{work}.lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -251,7 +251,7 @@ class _Scheduler:
         # string.
         for output in recipe.outputs:
             stem = f"{output.name}-{output.version}-{output.build}"
-            shutil.rmtree(paths.engine_cache() / "pkgs" / stem, ignore_errors=True)
+            shutil.rmtree(paths.get_engine_cache() / "pkgs" / stem, ignore_errors=True)
         dependencies = [
             package
             for name in sorted(self.plan.collect_needs(recipe.name))
@@ -270,7 +270,7 @@ class _Scheduler:
         engine.write_request(request, work / "request.json")
         return processes.start(
             [sys.executable, "-m", "builder.package.engine", work / "request.json"],
-            env=engine.make_environment(paths.engine_cache()),
+            env=engine.make_environment(paths.get_engine_cache()),
             log=_get_log_path(recipe),
             cwd=paths.ROOT,
         )

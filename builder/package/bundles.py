@@ -71,8 +71,8 @@ def unpack_sources(file: Path) -> Iterator[Path]:
     Raises:
         SourceUnavailable: the file is not a bundle.
     """
-    paths.cache().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=paths.cache()) as directory:
+    paths.get_cache().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=paths.get_cache()) as directory:
         try:
             with tarfile.open(file) as tar:
                 for member in tar:

@@ -12,7 +12,7 @@ from pathlib import Path
 from builder.common import paths
 from builder.package import channel, engine
 from builder.package.channel import Package
-from builder.source.sources import sha256
+from builder.source.sources import hash_file
 from builder.stack.recipes import Recipe
 
 # Files of a recipe that its cache key omits. The key contains the rendered recipe instead of
@@ -62,7 +62,7 @@ def make_plan(
     keys: dict[str, str] = {}
     builder = {
         "engine": engine.get_version(engine_name),
-        "files": [sha256(file) for file in engine.FILES],
+        "files": [hash_file(file) for file in engine.FILES],
     }
     for name, dependencies in needs.items():
         inputs = {
@@ -90,7 +90,7 @@ def _hash_tree(root: Path) -> dict[str, str]:
         root: a directory or a single file.
     """
     return {
-        str(file.relative_to(root)): f"{file.stat().st_mode & 0o111:o} {sha256(file)}"
+        str(file.relative_to(root)): f"{file.stat().st_mode & 0o111:o} {hash_file(file)}"
         for file in sorted(root.rglob("*") if root.is_dir() else [root])
         if file.is_file()
         and file.name not in IGNORED_FILES
@@ -105,7 +105,7 @@ def find_cached(key: str, cache: Path | None = None) -> list[Package] | None:
         key: the cache key of a recipe.
         cache: the package cache; by default the user's.
     """
-    directory = (cache or paths.package_cache()) / key
+    directory = (cache or paths.get_package_cache()) / key
     try:
         rows = json.loads((directory / "packages.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -127,7 +127,7 @@ def store_packages(output: Path, key: str) -> list[Package]:
         output: the engine's output directory.
         key: the cache key of the recipe.
     """
-    cache = paths.package_cache()
+    cache = paths.get_package_cache()
     cache.mkdir(parents=True, exist_ok=True)
     part = Path(tempfile.mkdtemp(prefix=f".{key}-", dir=cache))
     rows = []
@@ -138,7 +138,7 @@ def store_packages(output: Path, key: str) -> list[Package]:
                 {
                     "file": file.name,
                     "subdir": subdir,
-                    "sha256": sha256(moved),
+                    "sha256": hash_file(moved),
                     "size": moved.stat().st_size,
                 }
             )

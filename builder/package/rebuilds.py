@@ -195,10 +195,10 @@ def _fill_cache(plan: Plan, recipes: Iterable[Recipe], cache: Path) -> None:
         file
         for name, key in plan.keys.items()
         if name not in rebuilt
-        for file in (paths.package_cache() / key).iterdir()
+        for file in (paths.get_package_cache() / key).iterdir()
     ]
     for file in files:
-        target = cache / file.relative_to(paths.cache())
+        target = cache / file.relative_to(paths.get_cache())
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, target)
 
@@ -239,7 +239,7 @@ def _find_built(key: str, cache: Path | None = None) -> list[Package]:
 def _compare(first: Package, second: Package, reports: Path) -> Comparison:
     differences: tuple[str, ...] = ()
     if first.sha256 != second.sha256:
-        digests = [_digest_members(package.file) for package in (first, second)]
+        digests = [_hash_members(package.file) for package in (first, second)]
         names = sorted({name for members in digests for name in members})
         differences = tuple(name for name in names if digests[0].get(name) != digests[1].get(name))
         if diffoscope := shutil.which("diffoscope"):
@@ -249,7 +249,7 @@ def _compare(first: Package, second: Package, reports: Path) -> Comparison:
     return Comparison(first.file.name, first.sha256, second.sha256, differences)
 
 
-def _digest_members(package: Path) -> dict[str, tuple[int, str, str]]:
+def _hash_members(package: Path) -> dict[str, tuple[int, str, str]]:
     """Return the mode, link target and SHA-256 of each file in a package, by path."""
     return {
         member.name: (member.mode, member.linkname, hashlib.sha256(content).hexdigest())

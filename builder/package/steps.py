@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext
 from builder.common import paths, processes, progress
 from builder.package import package_cache
 from builder.package.package_cache import Plan
-from builder.source.sources import cached_path
+from builder.source.sources import get_cached_path
 from builder.stack.recipes import Recipe, Source
 from builder.timing import forecast, schedule
 
@@ -64,7 +64,7 @@ class Steps:
         self.names = tuple(names)
 
     @contextmanager
-    def step(self, name: str, *, live: bool = True) -> Iterator[Step]:
+    def run_step(self, name: str, *, live: bool = True) -> Iterator[Step]:
         """Run a step as a context manager.
 
         If the step ends without an error, print its result and its duration.
@@ -135,7 +135,9 @@ def announce(
     seconds += sum(map(forecast.estimate_stage_seconds, steps.names))
     total, built = len(plan.recipes), len(plan.recipes) - len(missing)
     # An interrupted or failed build leaves its work directory.
-    resumes = built and any((paths.work_directory() / recipe.name).is_dir() for recipe in missing)
+    resumes = built and any(
+        (paths.get_work_directory() / recipe.name).is_dir() for recipe in missing
+    )
     if resumes:
         work = f"resuming: {built} of {total} recipes are built, {len(missing)} to build"
     else:
@@ -164,7 +166,7 @@ def describe_arrived(absent: Sequence[Source]) -> str:
     """
     files, size = 0, 0
     for source in absent:
-        file = cached_path(source)
+        file = get_cached_path(source)
         try:
             if file.exists():
                 files += 1
@@ -182,7 +184,7 @@ def describe_fetched(sources: Sequence[Source]) -> str:
     """Describe the number and the total size of sources in the cache; "" without sources."""
     if not sources:
         return ""
-    size = sum(cached_path(source).stat().st_size for source in sources)
+    size = sum(get_cached_path(source).stat().st_size for source in sources)
     return f"{_count_files(sources)}, {progress.format_size(size / 1e6)}"
 
 
@@ -216,7 +218,7 @@ def _describe_disk(missing: Sequence[Recipe], absent: Sequence[Source]) -> str:
     If less space is free, also describe the free space.
     """
     needed = forecast.estimate_disk_megabytes(missing, forecast.estimate_megabytes(absent))
-    cache = paths.cache()
+    cache = paths.get_cache()
     existing = next(directory for directory in (cache, *cache.parents) if directory.exists())
     free = shutil.disk_usage(existing).free / 1e6
     text = f"{progress.display_path(cache)}, about {progress.format_size(needed)}"

@@ -90,8 +90,8 @@ def make_selection(suite: str, shard: str, gpu: bool = False) -> Selection:
     return Selection(suite, int(part), int(parts), gpu)
 
 
-def judge(name: str, selection: Selection, jobs: int) -> None:
-    """Run the tests of Theano or of a program in a stack; compare with the expected failures.
+def check_stack(name: str, selection: Selection, jobs: int) -> None:
+    """Run the tests of Theano or of a program in a stack; compare them with the expected failures.
 
     Args:
         name: the name of a stack. If it contains a program, the program's tests run.
@@ -109,7 +109,7 @@ def judge(name: str, selection: Selection, jobs: int) -> None:
     """
     device = _choose_device(name, selection)
     file = find_table(name)
-    expected = expected_failures.load_expectations(file).on(device)
+    expected = expected_failures.load_expectations(file).select_device(device)
     stack = stacks.load(name)
     theano_settings = THEANO_OF_2017 if stack.has_python_2 else THEANO
     settings = RunnerSettings() if stack.programs else theano_settings
@@ -176,7 +176,7 @@ def run_reference(selection: Selection, jobs: int) -> None:
     if selection.gpu:
         raise UsageError("--reference: stock Theano runs on the CPU only", "omit --gpu")
     # Stock Theano runs the configurations of the CPU stacks.
-    expected = expected_failures.load_expectations(paths.CONFORMANCE).on("cpu")
+    expected = expected_failures.load_expectations(paths.CONFORMANCE).select_device("cpu")
     interpreter = _make_interpreter(references.install_reference(STOCK, Options()))
     with _lock_run(STOCK, selection, str(interpreter)) as directory:
         results = _run(
@@ -196,7 +196,7 @@ def _choose_device(name: str, selection: Selection) -> str:
 
 def _lock_with_tests(name: str) -> Lock:
     """Resolve a stack with the test packages of its recipes, such as ``theano-tests``."""
-    build = Build.of_stack(name, Options())
+    build = Build.create(name, Options())
     built = build.build_packages()
     tests = sorted(package.name for package in built if package.name.endswith("-tests"))
     stack = replace(build.stack, programs=(*build.stack.programs, *tests))
@@ -282,7 +282,7 @@ def make_parts(expected: Expectations, files: Sequence[str], selection: Selectio
             if not matching:
                 raise ConfigurationError(f"configuration {name}: no file matches {pattern}")
             for file in matching:
-                step = expected.step(file) if selection.suite == "quick" else 1
+                step = expected.compute_step(file) if selection.suite == "quick" else 1
                 first = (selection.shard - 1) * step
                 test_parts.append(
                     Part(name, configuration.flags, file, first, step * selection.shards)

@@ -20,7 +20,7 @@ MACHINE_CODE = bytes.fromhex(
     "53"  # push rbx
     "89f8 89f1 4989d0"  # mov eax, edi; mov ecx, esi; mov r8, rdx
     "0fa2"  # cpuid
-    "418900 41895804 41894808 4189500c"  # mov [r8], eax; and ebx, ecx, edx behind it
+    "418900 41895804 41894808 4189500c"  # mov [r8], eax; then ebx, ecx and edx after it
     "5b c3"  # pop rbx; ret
 )
 # Names as in Linux's arch/x86/include/asm/cpufeatures.h, by leaf, subleaf and register. The first

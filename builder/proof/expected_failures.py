@@ -69,14 +69,14 @@ class Expectations:
     seconds: Mapping[str, int]
     failures: tuple[Failure, ...]
 
-    def on(self, device: str) -> Expectations:
+    def select_device(self, device: str) -> Expectations:
         """Return the expectations with only the configurations for a device."""
         configurations = {
             name: row for name, row in self.configurations.items() if row.device == device
         }
         return replace(self, configurations=configurations)
 
-    def step(self, file: str) -> int:
+    def compute_step(self, file: str) -> int:
         """Return the number n for which every n-th test of a file takes about ``quick_seconds``.
 
         ``--suite=quick`` runs these tests. If ``seconds`` does not contain the file, n is 1.

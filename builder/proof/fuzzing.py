@@ -108,7 +108,7 @@ def fuzz(stack: str, limits: Limits, seed: int, category_names: str) -> None:
         raise FuzzingFailed(
             f"stack {name}, seed {seed}: {len(unlisted)} unlisted differences:\n"
             + "\n".join(f"  {row.program.category}: {row.difference}" for row in unlisted),
-            f"correct Theano, or list a difference that stock Theano has too in {KNOWN}; "
+            f"correct Theano; list a difference in {KNOWN} only if stock Theano has it too; "
             f"programs: {paths.REPORTS / f'{name}-fuzz'}",
         )
 
@@ -139,7 +139,7 @@ def load_known(file: Path) -> tuple[KnownDifference, ...]:
 def _generate_programs(
     limits: Limits, seed: int, categories: list[str], began: float
 ) -> Iterator[program.Program]:
-    """Yield the programs of a seed, in turn from each category, until a limit is reached.
+    """Yield the programs of a seed, round-robin over the categories, until a limit is reached.
 
     Args:
         began: the value of time.monotonic() at the start of the run.
@@ -151,7 +151,7 @@ def _generate_programs(
             return
         if now - last_line > LINE_INTERVAL:
             last_line = now
-            progress.say(f"{number} programs, {number / (now - began):.1f} a second")
+            progress.say(f"{number} programs, {number / (now - began):.1f} per second")
         yield generator.generate(
             seed, categories[number % len(categories)], number // len(categories)
         )
@@ -173,12 +173,12 @@ def _start_workers(stack: str, counts: Counter[str]) -> Iterator[Workers]:
             environment: str, role: str, flags: str = "", module: str = "fuzz.worker"
         ) -> oracles.Ask:
             # Each stack has its own directory for stock Theano too. Otherwise a run of another
-            # stack would wait for the lock of stock Theano's compile directory.
+            # stack would wait for the lock of stock Theano's compiledir.
             directory = paths.FUZZING / stack / environment
             home = directory / role
             home.mkdir(parents=True, exist_ok=True)
-            # The workers of an environment share a compile directory. The worker without shipped
-            # modules has its own.
+            # The workers of an environment share a compiledir. The worker without shipped modules
+            # has its own compiledir.
             parent = home if flags == UNSHIPPED else directory
             settings = [f"base_compiledir={parent / 'compiledir'}", "on_opt_error=warn", flags]
             environ = {
@@ -192,7 +192,7 @@ def _start_workers(stack: str, counts: Counter[str]) -> Iterator[Workers]:
             }
             worker = started.enter_context(
                 processes.Conversation(
-                    [envs.python_path(environment), "-m", module], env=environ, cwd=home
+                    [envs.get_python_path(environment), "-m", module], env=environ, cwd=home
                 )
             )
             return lambda question: dict(json.loads(worker.ask(json.dumps(question))))
@@ -219,7 +219,7 @@ def _start_workers(stack: str, counts: Counter[str]) -> Iterator[Workers]:
 
 
 def _count_numpy(ask: oracles.Ask, counts: Counter[str]) -> oracles.Ask:
-    """Return a function that asks NumPy, and counts outputs.
+    """Return a function that queries the oracle NumPy, and counts outputs.
 
     "numpy requested" counts the requested outputs, and "numpy computed" the outputs that NumPy
     computed.
@@ -322,7 +322,7 @@ def _write_report(
     rate = programs / max(seconds, 1e-9)
     listed_count = sum(row.row is not None for row in differences)
     progress.say(
-        f"{programs} programs, {counts['calls']} calls, {rate:.1f} programs a second; "
+        f"{programs} programs, {counts['calls']} calls, {rate:.1f} programs per second; "
         f"{len(differences)} differ, {listed_count} of these are listed"
     )
     progress.say(

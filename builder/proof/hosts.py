@@ -20,7 +20,7 @@ from builder.source import debian
 # Debian 11 (the oldest release on the mirrors), Debian 13, and the development release.
 SUITES = ("bullseye", "trixie", "sid")
 # The script that verifies an environment in a root file system, as an unprivileged user. $1 is the
-# root file system, $2 the directory with the environment, and $3 its mount point.
+# root file system, $2 is the directory with the environment, and $3 is its mount point.
 INSIDE = """
 mkdir -p "$1$3" "$1/home/user"
 chown 1000:1000 "$1/home/user"
@@ -50,7 +50,7 @@ def verify_on_hosts(stack: str, suites: Sequence[str], options: Options) -> None
         raise HostToolMissing(
             "systems of other releases need root and unshare", "run the command as root, on Debian"
         )
-    lock = Build.of_stack(stack, options).lock()
+    lock = Build.create(stack, options).lock()
     rows, failed = [], []
     with tempfile.TemporaryDirectory(prefix="theano-fast-hosts-") as directory:
         prefix = Path(directory, "environment")

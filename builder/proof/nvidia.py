@@ -17,7 +17,7 @@ import sys
 import pygpu
 from theano.gpuarray import driver
 try:
-    driver.check("cuda")
+    driver.check_device("cuda")
 except driver.DeviceError as error:
     sys.exit(str(error))
 print(pygpu.init("cuda").devname)

@@ -68,7 +68,7 @@ class Suite:
     @property
     def log(self) -> Path:
         """The file with the output of the suite's pytest."""
-        file = pytest_events.event_file(DIRECTORY, self.part)
+        file = pytest_events.get_event_file(DIRECTORY, self.part)
         return DIRECTORY / "logs" / f"{file.stem}-{self.part.configuration}.log"
 
     @property
@@ -152,7 +152,7 @@ class Run:
 
     def _start(self, suite: Suite) -> processes.Process:
         self._seconds[suite] = 0.0
-        file = pytest_events.event_file(DIRECTORY, suite.part)
+        file = pytest_events.get_event_file(DIRECTORY, suite.part)
         file.parent.mkdir(parents=True, exist_ok=True)
         # The plugin skips tests that have an outcome in this file.
         file.write_text("")
@@ -217,7 +217,7 @@ class Run:
         events = pytest_events.read_events(DIRECTORY, suite.part)
         if not passed and not _select_failed(events):
             failed = {"id": events.open or suite.folder, "outcome": "failed", "seconds": 0}
-            with pytest_events.event_file(DIRECTORY, suite.part).open(
+            with pytest_events.get_event_file(DIRECTORY, suite.part).open(
                 "a", encoding="utf-8"
             ) as stream:
                 stream.write(json.dumps({**failed, "reason": f"pytest ended with {status}"}) + "\n")
@@ -232,7 +232,7 @@ class Run:
         )
 
     def _format_estimate(self, seconds: float) -> str:
-        # The estimate is for the default tests. -k runs fewer tests, --thorough more.
+        # The estimate is for the default tests. -k runs fewer tests; --thorough runs more tests.
         bound = "at most" if self.selection else "about"
         bound = "at least" if "--thorough" in self.selection else bound
         return f"{bound} {seconds:.0f} s" if seconds < 90 else f"{bound} {seconds / 60:.0f} min"
@@ -310,7 +310,7 @@ def _show_line() -> Iterator[Callable[[str], None]]:
 
 
 def _interrupt(group: int, poll: Callable[[], int | None]) -> None:
-    """Interrupt a pytest like Ctrl-C, so that its fixtures clean up; kill it after CLEANUP_TIMEOUT.
+    """Send SIGINT to pytest, so that its fixtures clean up; kill it after CLEANUP_TIMEOUT seconds.
 
     Args:
         group: the id of pytest's process group.

@@ -113,7 +113,7 @@ def mark(program: Path, copy: Path) -> None:
     copy.chmod(0o755)
 
 
-def verify(name: str, models: Sequence[str], arguments: Sequence[str]) -> None:
+def verify_on_processors(name: str, models: Sequence[str], arguments: Sequence[str]) -> None:
     """Verify a built environment on emulated processors.
 
     Args:

@@ -26,7 +26,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Events:
-    """The events of a part that its file contains so far.
+    """The recorded events of a part.
 
     Attributes:
         collected: the ids of all tests of the part's file.
@@ -42,11 +42,11 @@ class Events:
 
 
 def read_events(directory: Path, part: Part) -> Events:
-    """Read a part's events so far from the directory of a run."""
+    """Read a part's recorded events from the directory of a run."""
     collected: list[str] | None = None
     outcomes: dict[str, Outcome] = {}
     started = ""
-    file = event_file(directory, part)
+    file = get_event_file(directory, part)
     for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
         event = json.loads(line)
         if "collected" in event:
@@ -66,7 +66,7 @@ def read_events(directory: Path, part: Part) -> Events:
 
 
 def collect_results(directory: Path, parts: Sequence[Part]) -> Results:
-    """Collect the outcomes of all parts so far."""
+    """Collect the recorded outcomes and tests of all parts."""
     events = {part: read_events(directory, part) for part in parts}
     return Results(
         outcomes={
@@ -78,6 +78,6 @@ def collect_results(directory: Path, parts: Sequence[Part]) -> Results:
     )
 
 
-def event_file(directory: Path, part: Part) -> Path:
+def get_event_file(directory: Path, part: Part) -> Path:
     """Return the path of the file with a part's events, below the directory of a run."""
     return directory / "events" / part.configuration / f"{part.file.replace('/', '.')}.jsonl"

@@ -128,7 +128,7 @@ class Run:
                 _kill(started.process)
 
     def _start(self, part: Part, worker: int) -> _Running:
-        file = pytest_events.event_file(self.directory, part)
+        file = pytest_events.get_event_file(self.directory, part)
         file.parent.mkdir(parents=True, exist_ok=True)
         # _describe_end reads the time of the last event: the file's modification time.
         file.touch()
@@ -179,7 +179,9 @@ class Run:
         status = started.process.poll()
         if status is not None:
             return f"its process ended with {status}"
-        age = time.time() - pytest_events.event_file(self.directory, started.part).stat().st_mtime
+        age = (
+            time.time() - pytest_events.get_event_file(self.directory, started.part).stat().st_mtime
+        )
         if age < LIMIT:
             return None
         _kill(started.process)
@@ -201,7 +203,7 @@ class Run:
             lines: list[dict[str, object]] = [{**failed, "seconds": 0, "reason": reason}]
             if not events.open:
                 lines.append({"collected": []})
-            with pytest_events.event_file(self.directory, part).open(
+            with pytest_events.get_event_file(self.directory, part).open(
                 "a", encoding="utf-8"
             ) as stream:
                 stream.writelines(json.dumps(line) + "\n" for line in lines)

@@ -25,7 +25,7 @@ INNER_ARCHIVE = "*libm*.tar*"
 HINT = "pass AMD's archive of AOCL-LibM for Linux, as downloaded (aocl-libm-linux-*.tar.gz)"
 SLOWER = (
     "AMD's functions are not faster than the functions of the open-source amdlibm:"
-    " docs/stacks.md has a table"
+    " docs/stacks.md has the measurement"
 )
 
 # The first glibc that refuses to load a library with an executable stack into a running process.
@@ -43,7 +43,7 @@ def cache_archive(archive: Path) -> str:
             library is not for x86-64; or this host's glibc does not load the library.
         DiskFull: the file system of the cache is full.
     """
-    names, libraries = _read(archive)
+    names, libraries = _read_archive(archive)
     if not libraries:
         inner = [name for name in names if fnmatch.fnmatch(Path(name).name.lower(), INNER_ARCHIVE)]
         hint = f"unpack it, and pass the {Path(inner[0]).name} in it" if inner else HINT
@@ -68,7 +68,7 @@ def cache_archive(archive: Path) -> str:
         if required.executable_stack:
             warnings.append(
                 f"{name} needs an executable stack: loading it makes all stacks of the"
-                " process executable, and glibc refuses it from 2.41 on"
+                " process executable, and glibc 2.41 and newer refuse to load it"
             )
         if required.text_relocations:
             warnings.append(
@@ -84,7 +84,7 @@ def _is_licence(name: str) -> bool:
     return any(fnmatch.fnmatch(Path(name).name.lower(), pattern) for pattern in LICENCES)
 
 
-def _read(archive: Path) -> tuple[list[str], dict[str, bytes]]:
+def _read_archive(archive: Path) -> tuple[list[str], dict[str, bytes]]:
     """Read a whole archive.
 
     Returns:

@@ -361,8 +361,8 @@ def _configure(state: Path, kind: str) -> list[str]:
         # query reads all lists.
         "Dir::Cache::pkgcache": "pkgcache.bin",
         "Dir::Cache::srcpkgcache": "",
-        # Do not change to apt's user _apt, which may not write to the cache. Downloads are verified
-        # by hash anyway.
+        # Do not change to apt's user _apt, which may not write to the cache. The hash of
+        # each download is verified.
         "APT::Sandbox::User": "root",
     }
     return [part for key, value in settings.items() for part in ("-o", f"{key}={value}")]

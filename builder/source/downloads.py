@@ -41,7 +41,7 @@ class Answer:
 def write_with_retries(
     request: Callable[[int], AbstractContextManager[Answer]], destination: Path
 ) -> None:
-    """Request a file and write it to ``destination``; if it is incomplete, request the rest.
+    """Request a file and write it to ``destination``; repeat requests until the file is complete.
 
     Args:
         request: a function that requests the file from an offset in bytes, and returns a context

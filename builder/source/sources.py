@@ -28,7 +28,7 @@ from builder.stack.recipes import Source
 PARALLEL_DOWNLOADS = 4
 
 
-def sha256(file: Path) -> str:
+def hash_file(file: Path) -> str:
     """Compute the SHA-256 of a file, in hexadecimal."""
     digest = hashlib.sha256()
     with file.open("rb") as stream:
@@ -37,7 +37,7 @@ def sha256(file: Path) -> str:
     return digest.hexdigest()
 
 
-def verify(file: Path, source: Source, origin: Path | None = None) -> None:
+def verify_hash(file: Path, source: Source, origin: Path | None = None) -> None:
     """Compare a file with its pin.
 
     Args:
@@ -48,7 +48,7 @@ def verify(file: Path, source: Source, origin: Path | None = None) -> None:
     Raises:
         HashMismatch: the hashes differ; the message names the file and both hashes.
     """
-    actual = sha256(file)
+    actual = hash_file(file)
     if actual != source.sha256:
         raise HashMismatch(
             f"{origin or source.file} ({file.stat().st_size} bytes) has the wrong SHA-256\n"
@@ -119,14 +119,14 @@ def cache_file(file: Path, name: str) -> Source:
     Raises:
         DiskFull: the file system of the cache is full.
     """
-    digest = sha256(file)
+    digest = hash_file(file)
     source = Source(f"{name}-{digest[:16]}", digest)
 
     def write(part: Path) -> None:
         shutil.copyfile(file, part)
-        verify(part, source, file)
+        verify_hash(part, source, file)
 
-    if not (target := cached_path(source)).exists():
+    if not (target := get_cached_path(source)).exists():
         _write_atomically(target, write)
     return source
 
@@ -138,15 +138,15 @@ def copy_to(directory: Path, files: Sequence[Path]) -> None:
         _write_atomically(directory / file.name, partial(shutil.copyfile, file))
 
 
-def cached_path(source: Source) -> Path:
+def get_cached_path(source: Source) -> Path:
     """Return the path of a source in the cache. A file at this path is complete and verified."""
     # The directory's name is a part of the SHA-256, so another pin gives another path.
-    return paths.source_cache() / source.sha256[:16] / source.file
+    return paths.get_source_cache() / source.sha256[:16] / source.file
 
 
 def _fetch_source(source: Source, directory: Path | None, offline: bool) -> Path:
-    """Put a source into the cache: a copy from ``directory``, or else a download."""
-    file = cached_path(source)
+    """Copy a source from ``directory`` into the cache; if it is not there, download it."""
+    file = get_cached_path(source)
     if file.exists():
         return file
     local = directory / source.file if directory else None
@@ -163,7 +163,7 @@ def _fetch_source(source: Source, directory: Path | None, offline: bool) -> Path
     def write(part: Path) -> None:
         if local:
             shutil.copyfile(local, part)
-            verify(part, source, local)
+            verify_hash(part, source, local)
         else:
             _download(source, part)
 
@@ -172,7 +172,7 @@ def _fetch_source(source: Source, directory: Path | None, offline: bool) -> Path
 
 
 def _write_atomically(file: Path, write: Callable[[Path], object]) -> None:
-    """Let ``write`` write a temporary file, and rename the temporary file to ``file``.
+    """Write ``file`` atomically: call ``write`` on a temporary file, and rename this file.
 
     Raises:
         DiskFull: the file system is full.
@@ -204,7 +204,7 @@ def _download(source: Source, destination: Path) -> None:
     for download in _list_downloads(source):
         try:
             download(source, destination)
-            verify(destination, source)
+            verify_hash(destination, source)
             return
         except (LookupError, TheanoFastError, OSError) as error:
             if isinstance(error, OSError) and error.errno == errno.ENOSPC:
@@ -237,7 +237,7 @@ def _list_downloads(source: Source) -> list[Callable[[Source, Path], None]]:
 
 
 def _download_from_debian(source: Source, destination: Path) -> None:
-    debian.download(source.file, destination, paths.cache() / "apt")
+    debian.download(source.file, destination, paths.get_cache() / "apt")
 
 
 def _download_from_index(source: Source, destination: Path) -> None:

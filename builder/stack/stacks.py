@@ -64,7 +64,7 @@ def load_all(file: Path = paths.STACKS) -> tuple[Stack, ...]:
     Raises:
         ConfigurationError: an unknown or missing key, or a value that its axis does not list.
     """
-    return _parse_stacks(file, _read(file))
+    return _parse_stacks(file, _read_file(file))
 
 
 def load(name: str, file: Path = paths.STACKS) -> Stack:
@@ -78,7 +78,7 @@ def load(name: str, file: Path = paths.STACKS) -> Stack:
     """
     name = normalize_name(name)
     base, *programs = name.split(WITH)
-    table = _read(file)
+    table = _read_file(file)
     stacks = {stack.name: stack for stack in _parse_stacks(file, table)}
     if base not in stacks:
         raise UsageError(f"unknown stack {base!r}", f"choose one of: {', '.join(stacks)}")
@@ -106,7 +106,7 @@ def load(name: str, file: Path = paths.STACKS) -> Stack:
 
 def list_programs() -> tuple[str, ...]:
     """Return the names of the programs that can be installed with a stack."""
-    return tuple(_read(paths.STACKS)["programs"])
+    return tuple(_read_file(paths.STACKS)["programs"])
 
 
 def find_test_file(program: str) -> str:
@@ -142,7 +142,7 @@ def load_with_python_3(name: str, feature: str, alternative: str = "") -> Stack:
 
 
 def replace_amdlibm(stack: Stack, archive: str) -> Stack:
-    """Return the stack with AMD's release of AOCL-LibM in place of the open-source amdlibm.
+    """Return the stack with AMD's release of AOCL-LibM instead of the open-source amdlibm.
 
     The new stack has its own name, and therefore its own environment, lock file, report and image.
 
@@ -172,7 +172,7 @@ def format_flags(name: str) -> str:
     return f"--stack={row}" if row == name else f"--stack={row} --amdlibm-archive=FILE"
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read_file(file: Path) -> dict[str, Any]:
     table = tomllib.loads(file.read_text(encoding="utf-8"))
     if set(table) != {"axes", "stacks", "programs"} or set(table["axes"]) != set(AXES):
         raise ConfigurationError(

@@ -12,7 +12,7 @@ from typing import Any
 
 from builder.common import paths
 from builder.common.files import write_atomically
-from builder.source.sources import cached_path
+from builder.source.sources import get_cached_path
 from builder.stack.recipes import Recipe, Source
 
 if sys.version_info >= (3, 11):
@@ -41,7 +41,7 @@ def _read_costs() -> dict[str, dict[str, float]]:
 
 def _get_measurements_file() -> Path:
     # Do not store measurements in cache entries: a changed recipe takes about as long as before.
-    return paths.cache() / "seconds.json"
+    return paths.get_cache() / "seconds.json"
 
 
 def read_measurements() -> dict[str, Any]:
@@ -109,7 +109,7 @@ def estimate_stage_seconds(stage: str) -> float:
 
 def find_absent_sources(sources: Iterable[Source]) -> list[Source]:
     """Find the sources that are not in the source cache."""
-    return [source for source in sources if not cached_path(source).exists()]
+    return [source for source in sources if not get_cached_path(source).exists()]
 
 
 def estimate_megabytes(sources: Iterable[Source]) -> float:

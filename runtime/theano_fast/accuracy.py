@@ -17,7 +17,7 @@ import numpy as np
 STEPS = (1, -1, 2, -3)
 
 
-def gamma(n: int, dtype: Any) -> float:
+def compute_gamma(n: int, dtype: Any) -> float:
     """Return ``n u / (1 - n u)`` (Higham, lemma 3.1); u is the unit roundoff of a real dtype."""
     unit = float(np.finfo(dtype).eps) / 2
     return n * unit / (1 - n * unit)

@@ -2,7 +2,7 @@
 
 A library's file name does not prove which BLAS the library is; its functions do. OpenBLAS declares
 these functions in ``cblas.h`` (``openblas_get_config``, ``openblas_get_corename``,
-``openblas_get_num_threads``), MKL in ``mkl_service.h``.
+``openblas_get_num_threads``). MKL declares them in ``mkl_service.h``.
 """
 
 import ctypes

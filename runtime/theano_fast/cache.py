@@ -50,8 +50,8 @@ def warm(program: Sequence[str], seconds: float | None) -> tuple[int, str]:
 
     Args:
         program: the program's file, then its arguments.
-        seconds: the timeout in seconds; then the program gets SIGTERM, and 10 s later SIGKILL.
-            None waits until the program ends.
+        seconds: the timeout in seconds; None waits until the program ends. At the timeout, the
+            program gets SIGTERM, and 10 s later SIGKILL.
 
     Returns:
         the program's exit code (0 after a timeout), and a description of the cache.
@@ -73,8 +73,8 @@ def clean(max_size: int | None) -> str:
     """Remove the least recently used entries of the compiledir, or all entries; return a message.
 
     Args:
-        max_size: the maximum size in MB of the entries to keep, except that all entries used
-            within a day stay. None removes all entries.
+        max_size: the maximum total size, in MB, of the entries to keep. Entries that were used
+            within a day are kept even if they are larger. None removes all entries.
     """
     from theano import config  # noqa: PLC0415
     from theano.gof import cache_files  # noqa: PLC0415
@@ -119,8 +119,8 @@ def export(file: Path) -> str:
 def remove_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
     """Make root the owner of an archive's member, and return the member.
 
-    If root unpacks the archive, the files belong to root; otherwise to the user who unpacks it.
-    Theano loads no files of other owners.
+    If root unpacks the archive, the files belong to root. Otherwise they belong to the user who
+    unpacks the archive. Theano loads no files of other owners.
     """
     member.uid = member.gid = 0
     member.uname = member.gname = ""

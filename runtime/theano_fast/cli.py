@@ -2,7 +2,7 @@
 
 Exit status:
 
-- 0: success: verified, or nothing disables a part of the stack
+- 0: success
 - 1: a check failed, a setting disables a part of the stack, or a file cannot be used
 - 2: wrong usage
 - 3: the environment contains no stack
@@ -109,12 +109,12 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"theano-fast {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add_verify(commands.add_parser("verify", help="check that this environment works"))
-    _add_info(commands.add_parser("info", help="show the host, the stack, libraries and settings"))
-    _add_doctor(commands.add_parser("doctor", help="find settings that disable parts of the stack"))
+    _add_verify(_add_command(commands, "verify", "check that this environment works"))
+    _add_info(_add_command(commands, "info", "show the host, the stack, libraries and settings"))
+    _add_doctor(_add_command(commands, "doctor", "find settings that disable parts of the stack"))
     _add_port(
-        commands.add_parser(
-            "port", help="convert programs from Python 2; list lines to check by hand"
+        _add_command(
+            commands, "port", "convert programs from Python 2; list lines to check by hand"
         )
     )
     for name, text, module in WITH_PARSERS:
@@ -124,14 +124,22 @@ def make_parser() -> argparse.ArgumentParser:
         command.add_argument("arguments", nargs=argparse.REMAINDER)
         command.set_defaults(run=lambda _, options, main=module.main: main(options.arguments))
 
-    shell = commands.add_parser(
-        "completion", help="print a shell's completion script of this command"
+    shell = _add_command(
+        commands, "completion", "print the script that completes theano-fast commands in a shell"
     )
-    shell.add_argument("shell", choices=completion.SHELLS)
+    shell.add_argument(
+        "shell", choices=completion.SHELLS, help='use: eval "$(theano-fast completion bash)"'
+    )
     shell.set_defaults(run=run_completion)
 
-    config = commands.add_parser("rc", help="print a theanorc for this environment and machine")
-    config.add_argument("preset", choices=[*rc.PRESETS, "translate"])
+    config = _add_command(commands, "rc", "print a theanorc for this environment and machine")
+    config.add_argument(
+        "preset",
+        choices=[*rc.PRESETS, "translate"],
+        help="fastest: float32 and g++ flags that assume no NaN and no infinity; development:"
+        " FAST_COMPILE on the CPU; multi-gpu: fastest, with a context for each GPU; translate:"
+        " replace the old flags of a file",
+    )
     config.add_argument(
         "file",
         nargs="?",
@@ -140,7 +148,19 @@ def make_parser() -> argparse.ArgumentParser:
         help="for translate: a theanorc with old flags (default: ~/.theanorc)",
     )
     config.set_defaults(run=run_rc)
-    _add_cache(commands.add_parser("cache", help="show, fill, clean or export the compile cache"))
+    _add_cache(_add_command(commands, "cache", "show, fill, clean or export the compile cache"))
+    return parser
+
+
+def _add_command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
+    """Add a subcommand; show its text in the list of commands and in the command's own help.
+
+    Args:
+        commands: the result of ``add_subparsers``.
+    """
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=text, description=f"{text[0].upper()}{text[1:]}."
+    )
     return parser
 
 
@@ -176,7 +196,8 @@ def _add_info(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--blas",
         action="store_true",
-        help="measure matrix products in each stack of this environment's folder (30 s per stack)",
+        help="measure matrix products in all stacks in the directory of this environment"
+        " (30 s per stack)",
     )
     parser.set_defaults(run=run_info)
 
@@ -198,7 +219,13 @@ def _add_doctor(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_port(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", type=Path, metavar="FILE|DIR")
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        type=Path,
+        metavar="FILE|DIR",
+        help="a program, or a directory: convert all Python files below it",
+    )
     parser.add_argument(
         "--dry-run", action="store_true", help="print the changes as a diff, and write nothing"
     )
@@ -208,16 +235,21 @@ def _add_port(parser: argparse.ArgumentParser) -> None:
 def _add_cache(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_cache)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
-    commands.add_parser("info", help="show the contents of the compiledir and the seed caches")
-    warm = commands.add_parser("warm", help="run a program to fill the cache")
+    _add_command(commands, "info", "show the contents of the compiledir and the seed caches")
+    warm = _add_command(commands, "warm", "run a program to fill the cache")
     warm.add_argument("--seconds", type=float, metavar="N", help="stop the program after N seconds")
     warm.add_argument("program", help="the program's file")
     warm.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's arguments")
-    clean = commands.add_parser("clean", help="remove the least recently used entries")
+    clean = _add_command(commands, "clean", "remove the least recently used entries, or all")
     limit = clean.add_mutually_exclusive_group(required=True)
-    limit.add_argument("--max-size", type=int, metavar="MB", help="keep at most MB megabytes")
+    limit.add_argument(
+        "--max-size",
+        type=int,
+        metavar="MB",
+        help="keep MB megabytes, and all entries that were used in the last day",
+    )
     limit.add_argument("--all", action="store_true", help="remove all entries")
-    export = commands.add_parser("export", help="write an archive that unpacks to a seed cache")
+    export = _add_command(commands, "export", "write an archive that unpacks to a seed cache")
     export.add_argument("file", type=Path, help="the archive: a .tar.gz")
 
 

@@ -114,7 +114,9 @@ def examine(program: Path | None, measure: bool) -> dict[str, Any]:
             measurable = stack_value is not None and not error and flag not in NOT_MEASURED
             costs = bench.measure({flag: setting.value}) if measure and measurable else {}
             findings.append(
-                Finding(setting, stack_value or "", judge(setting, stack_values, error), costs)
+                Finding(
+                    setting, stack_value or "", judge_setting(setting, stack_values, error), costs
+                )
             )
             if costs:
                 report.print_progress(number, len(user_settings), started, flag)
@@ -216,7 +218,7 @@ def _shorten_error(error: str) -> str:
     return (start + message.partition("', '")[0]).strip() if start else error
 
 
-def judge(setting: settings.Setting, stacks: Mapping[str, str], error: str) -> Verdict:
+def judge_setting(setting: settings.Setting, stacks: Mapping[str, str], error: str) -> Verdict:
     """Judge a setting.
 
     Args:
@@ -279,7 +281,7 @@ def find_problems(probed: Mapping[str, Any], usable: int) -> list[str]:
     elif compiler["error"]:
         problems.append(f"the compiler {compiler['cxx']} fails: {compiler['error']}")
     if not cache["writable"]:
-        problems.append(f"the cache {cache['path']} is read-only: new modules are not kept")
+        problems.append(f"the cache {cache['path']} is read-only: new modules are not cached")
     if cache["free"] < LEAST_FREE:
         free = cache["free"] / 2**20
         problems.append(f"only {free:.0f} MB are free for the cache: set base_compiledir")
@@ -322,7 +324,7 @@ def find_other_venv(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def find_other_kernels(probed: Mapping[str, Any], without_variable: Mapping[str, Any]) -> list[str]:
-    """Return a problem if CORE_VARIABLE selects other kernels than OpenBLAS without it.
+    """Return a problem if CORE_VARIABLE selects other kernels than OpenBLAS selects itself.
 
     Args:
         probed: the JSON of probe.py.

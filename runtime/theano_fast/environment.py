@@ -31,7 +31,7 @@ OPTIONS = (
 def gather_facts() -> dict[str, Any]:
     """Return the loaded BLAS and OpenMP libraries, and the effective Theano options."""
     return {
-        "blas": [describe(library) for library in blas.list_loaded()],
+        "blas": [describe_blas(library) for library in blas.list_loaded()],
         "openmp": [
             {"library": runtime, "threads": blas.count_openmp_threads(runtime)}
             for runtime in libraries.find_openmp(libraries.list_mapped())
@@ -41,7 +41,7 @@ def gather_facts() -> dict[str, Any]:
     }
 
 
-def describe(library: blas.Blas) -> dict[str, Any]:
+def describe_blas(library: blas.Blas) -> dict[str, Any]:
     """Return the kernels, threads and version of a loaded BLAS, or the error of the query."""
     names: dict[str, Any] = {"family": library.family, "library": library.path}
     try:

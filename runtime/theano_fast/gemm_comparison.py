@@ -18,7 +18,7 @@ class ComparisonError(Exception):
 
 
 def compare(prefixes: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
-    """Measure environments in turn, ROUNDS times; return ``theano_fast.gemm``'s output by stack.
+    """Measure environments in ROUNDS rounds; return ``theano_fast.gemm``'s output by stack.
 
     Keep the best rates of all rounds, because other programs can only slow a round down.
 

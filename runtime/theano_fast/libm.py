@@ -113,21 +113,23 @@ def compute_conventional(function: Function, arguments: Sequence[Any]) -> Any:
     return np.array([c_function(*map(float, row)) for row in rows], dtype=np.longdouble)
 
 
-def compute_errors(got: Any, right: Any) -> Any:
+def compute_errors(computed: Any, expected: Any) -> Any:
     """Return the errors of results in ulp.
 
-    A result is special if the right or the computed result is infinite or NaN, or if both are zero.
-    The error of a special result is 0 if the result is right, including the sign of a zero,
-    otherwise infinite.
+    A result is special if the exact or the computed result is infinite or NaN, or if both are zero.
+    The error of a special result is 0 if both are equal, including the sign of a zero, otherwise
+    infinite.
     """
-    limits = np.finfo(got.dtype)
+    limits = np.finfo(computed.dtype)
     with np.errstate(all="ignore"):
-        rounded = right.astype(got.dtype)
+        rounded = expected.astype(computed.dtype)
         ulp = np.spacing(np.maximum(np.abs(rounded), limits.tiny)).astype(np.longdouble)
-        distances = np.abs(got.astype(np.longdouble) - right) / ulp
-    same = (got == rounded) & (np.signbit(got) == np.signbit(rounded))
-    same |= np.isnan(got) & np.isnan(rounded)
-    special_results = ~np.isfinite(got) | ~np.isfinite(rounded) | ((got == 0) & (rounded == 0))
+        distances = np.abs(computed.astype(np.longdouble) - expected) / ulp
+    same = (computed == rounded) & (np.signbit(computed) == np.signbit(rounded))
+    same |= np.isnan(computed) & np.isnan(rounded)
+    special_results = (
+        ~np.isfinite(computed) | ~np.isfinite(rounded) | ((computed == 0) & (rounded == 0))
+    )
     return np.where(special_results, np.where(same, 0, np.inf), distances).astype("float64")
 
 

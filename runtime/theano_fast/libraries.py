@@ -36,13 +36,13 @@ MANY_FILES = frozenset({"mkl"})
 def list_mapped() -> tuple[str, ...]:
     """Return the files whose code this process maps, including the interpreter, sorted."""
     maps = Path("/proc/self/maps").read_text()
-    files = parse(maps)
+    files = parse_maps(maps)
     if os.path.realpath(sys.executable) in files:
         return files
     # On an ARM Mac, Docker runs x86-64 programs with QEMU's user mode. QEMU before 8.1 shows the
     # code of the interpreter, and of most libraries, as not executable. So list the readable
     # mappings, and select ELF files: fonts, locales and arrays are mapped too.
-    return tuple(file for file in parse(maps, permission="r") if _is_library(file))
+    return tuple(file for file in parse_maps(maps, permission="r") if _is_library(file))
 
 
 def _is_library(path: str) -> bool:
@@ -54,7 +54,7 @@ def _is_library(path: str) -> bool:
         return False
 
 
-def parse(maps: str, permission: str = "x") -> tuple[str, ...]:
+def parse_maps(maps: str, permission: str = "x") -> tuple[str, ...]:
     """Return the files that the text of ``/proc/<pid>/maps`` maps with a permission, sorted.
 
     Args:

@@ -122,7 +122,7 @@ class RNN:
         - gru: r, z, h (reset, update, new state);
         - rnn_relu, rnn_tanh: h (new state).
 
-        A matrix W has the shape (inputs, units), for T.dot(x, W), and R the shape (units, units).
+        A matrix W has the shape (inputs, units), for T.dot(x, W). R has the shape (units, units).
         Biases have the shape (units,). In the input mode skip, the first layer has no W.
         """
         return self._split_weights(np.asarray(self.weights.get_value()))
@@ -159,8 +159,8 @@ class RNN:
             h0: initial states, (layers * directions, batch, units). The two directions of a layer
                 are adjacent. None means zeros.
             c0: initial cells of an lstm, like h0.
-            backend: "cudnn" or "scan". None is cudnn if a CUDA device and cuDNN are in use during
-                this call, and otherwise scan. Only scan can be compiled for the CPU.
+            backend: "cudnn" or "scan". None selects "cudnn" if a CUDA device and cuDNN are in use
+                during this call, otherwise "scan". Only "scan" can be compiled for the CPU.
 
         Raises:
             ValueError: a variable has another ndim or dtype, c0 is given and the mode is not lstm,
@@ -258,9 +258,10 @@ class RNN:
         return steps if isinstance(steps, list) else [steps]
 
     def _get_rows(self, name: str) -> Any:
-        """Return an array of the weights: a matrix with a row, or a bias with an element, per unit.
+        """Return an array of the weights: a matrix, or a bias.
 
-        The units of all gates follow each other.
+        The array has a row (a matrix) or an element (a bias) for each unit of each gate, in the
+        order of the gates.
 
         Args:
             name: a name of _list_shapes, such as "0.forward.W".
@@ -301,7 +302,7 @@ def _split_gates(units: int, values: Any, count: int) -> list[Any]:
 # without the ``bias`` of _gru.
 def _relu(units: int, input_sums: Any, h: Any, matrix: Any) -> Any:
     total = input_sums + T.dot(h, matrix)
-    # T.nnet.relu has the slope 0.5 at 0, and cuDNN the slope 0. With padding, sums are often 0.
+    # At 0, the slope of T.nnet.relu is 0.5, and cuDNN's slope is 0. With padding, sums are often 0.
     return T.switch(total > 0, total, 0)
 
 

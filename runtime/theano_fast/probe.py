@@ -34,7 +34,7 @@ def probe() -> dict[str, Any]:
 def _format_value(flag: Any) -> str:
     try:
         return str(flag.__get__(True, None))
-    # __get__ may compute a default value, which may raise any exception. The user did not cause it.
+    # __get__ may compute a default value, which may raise any exception. Report the exception.
     except Exception as error:
         return f"({type(error).__name__}: {error})"
 
@@ -63,7 +63,7 @@ def probe_compiler(cxx: str) -> dict[str, Any]:
 
 
 def probe_cache(folder: Path) -> dict[str, Any]:
-    """Return the compiledir's path, file system and lock holder, and sizes in bytes."""
+    """Return the compiledir's path, files, file system and lock holder; sizes are in bytes."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     usage = shutil.disk_usage(folder)
     return {

@@ -57,7 +57,7 @@ MESSAGE = re.compile(r"\s*Message: (.*?)\s*")
 
 
 class ProfileError(ValueError):
-    """A text contains no complete profile; the message names the line with the error."""
+    """The text contains no complete profile; the message names the line with the error."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Profile:
 
 
 def parse(text: str) -> tuple[Profile, ...]:
-    """Parse all profiles in a text, in order.
+    """Parse all profiles in ``text``, in order.
 
     Raises:
         ProfileError: the text contains no profile, or an incomplete profile.

@@ -48,7 +48,7 @@ def print_progress(done: int, total: int, started: float, step: str, failure: st
         total: the number of all steps.
         started: the time of time.monotonic at the start of the task.
         step: the name of the last completed step.
-        failure: a text to print instead of the remaining time.
+        failure: a message to print instead of the remaining time.
     """
     remaining = (time.monotonic() - started) / done * (total - done)
     end = failure or f"about {remaining:.0f} s left"

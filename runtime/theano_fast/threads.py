@@ -26,7 +26,7 @@ MARK = "THEANO_FAST_THREADS"
 # The number of times that a waiting thread of GNU OpenMP checks for work before it sleeps. With the
 # default of 300,000, waiting threads take a core from the working thread if another program uses a
 # core. Measured with MKL, 64 x 64 products on two cores: if both cores are idle, 41 GFLOP/s with
-# both numbers; if one core is busy, 0.1 GFLOP/s with the default and 11 GFLOP/s with this number.
+# either number; if one core is busy, 0.1 GFLOP/s with the default and 11 GFLOP/s with this number.
 SPINS = "1000"
 
 
@@ -80,9 +80,9 @@ def read_cgroup_quota(root: str = "") -> float | None:
         root: the directory that contains proc and sys; "" is the root directory.
     """
     quotas: list[float] = []
-    for line in _read(f"{root}/proc/self/cgroup").splitlines():
+    for line in _read_file(f"{root}/proc/self/cgroup").splitlines():
         controllers, _, own = line.partition(":")[2].partition(":")
-        for group in _with_ancestors(own):
+        for group in _list_ancestors(own):
             if not controllers:
                 quotas.extend(_read_quota_v2(f"{root}/sys/fs/cgroup{group}"))
             elif "cpu" in controllers.split(","):
@@ -90,7 +90,7 @@ def read_cgroup_quota(root: str = "") -> float | None:
     return min(quotas, default=None)
 
 
-def _with_ancestors(group: str) -> "Iterator[str]":
+def _list_ancestors(group: str) -> "Iterator[str]":
     yield group
     while group:
         group = group.rpartition("/")[0]
@@ -98,19 +98,22 @@ def _with_ancestors(group: str) -> "Iterator[str]":
 
 
 def _read_quota_v2(group: str) -> "Iterator[float]":
-    quota, _, period = _read(f"{group}/cpu.max").partition(" ")
+    quota, _, period = _read_file(f"{group}/cpu.max").partition(" ")
     if quota.isdecimal() and period.isdecimal():
         yield int(quota) / int(period)
 
 
 def _read_quota_v1(group: str) -> "Iterator[float]":
     # An unlimited group has a quota of -1, for which isdecimal is False.
-    quota, period = _read(f"{group}/cpu.cfs_quota_us"), _read(f"{group}/cpu.cfs_period_us")
+    quota, period = (
+        _read_file(f"{group}/cpu.cfs_quota_us"),
+        _read_file(f"{group}/cpu.cfs_period_us"),
+    )
     if quota.isdecimal() and period.isdecimal():
         yield int(quota) / int(period)
 
 
-def _read(path: str) -> str:
+def _read_file(path: str) -> str:
     try:
         with open(path, errors="replace") as file:  # noqa: PTH123 - without pathlib, see above
             return file.read().strip()

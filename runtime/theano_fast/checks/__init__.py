@@ -31,19 +31,21 @@ CHECKS = (
     Check("loops", "g++ vectorizes loops for this processor", flags="cmodule.shipped="),
     Check(
         "blas",
-        "Gemm, Gemv, Dot22 and Ger run in C with the stack's BLAS; one BLAS, one OpenMP",
+        "Gemm, Gemv, Dot22 and Ger run in C, by kernels or the stack's BLAS; one BLAS, one OpenMP",
         flags="openmp=True,openmp_elemwise_minsize=0",
     ),
     Check(
         "numerics",
-        "BLAS results are right for all orders, strides, sizes and thread counts",
+        "BLAS results are correct for all orders, strides, sizes and thread counts",
         limit=3600,
         full_limit=3600,
     ),
-    Check("check_blas", "Theano's gemm is as fast as numpy's"),
-    Check("libm", "compiled loops call amdlibm, and its functions are right to 4 ulp"),
+    Check("check_blas", "Theano's gemm is as fast as NumPy's dot"),
+    Check("libm", "compiled loops call amdlibm, and its functions err by at most 4 ulp"),
     Check(
-        "scan", "a training step of a Neural Turing Machine runs in C and is right", full_limit=7200
+        "scan",
+        "a training step of a Neural Turing Machine runs in C and is correct",
+        full_limit=7200,
     ),
     Check(
         "device",

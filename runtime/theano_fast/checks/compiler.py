@@ -36,7 +36,7 @@ def run(options: Options) -> Result:
 
     failures = []
     if not nodes or any(thunk.implementation != "C" for thunk in nodes):
-        failures.append(f"{banner} works, but Theano did not compile to C: {nodes}")
+        failures.append(f"{banner} works, but not all nodes run in C: {nodes}")
     if outside := [t.module for t in nodes if not t.module.startswith(theano.config.compiledir)]:
         failures.append(f"modules {outside} are not in the compiledir {theano.config.compiledir}")
     # The tolerance allows two roundings, and an error of a few ulp in libm's exp.

@@ -19,7 +19,7 @@ import theano.tensor as T
 from theano.gpuarray import driver
 
 from theano_fast import nn
-from theano_fast.accuracy import gamma
+from theano_fast.accuracy import compute_gamma
 from theano_fast.checks import scan
 from theano_fast.checks.result import Options, Result
 
@@ -43,7 +43,7 @@ def run(options: Options) -> Result:
         return Result(skipped="the stack has no device but the CPU")
     name = options.device or "cuda0"
     try:
-        driver.check(name)
+        driver.check_device(name)
     except driver.DeviceError as error:
         reason = f"no NVIDIA device: {error}"
         return Result(failures=(reason,)) if options.device else Result(skipped=reason)
@@ -58,7 +58,7 @@ def run(options: Options) -> Result:
         functools.partial(check_networks, expected),
         check_training,
     )
-    failures, measurements = prove(context, proofs)
+    failures, measurements = run_proofs(context, proofs)
     return Result(
         f"{context.devname}: gemm {measurements['gflops']:.0f} GFLOP/s in float32,"
         f" {measurements['graphs']} CUDA graphs launched",
@@ -67,7 +67,7 @@ def run(options: Options) -> Result:
     )
 
 
-def prove(context: Any, proofs: tuple[Proof, ...]) -> tuple[list[str], dict[str, Any]]:
+def run_proofs(context: Any, proofs: tuple[Proof, ...]) -> tuple[list[str], dict[str, Any]]:
     """Run all proofs twice, or once if a proof fails; return failures and measurements.
 
     A memory leak in the second run is a failure. The first run may keep memory, for kernels and for
@@ -95,16 +95,16 @@ def draw_uniform(*shape: int) -> Any:
     return np.random.RandomState(sum(shape)).uniform(-1, 1, shape).astype("float32")
 
 
-def compare(name: str, got: Any, expected: Any, allowed: Any) -> list[str]:
+def compare_results(name: str, actual: Any, expected: Any, allowed: Any) -> list[str]:
     """Return a failure if the error of an element is larger than allowed.
 
     Args:
         name: the name of the result, for the message.
-        got: the result of the device, an array.
+        actual: the result of the device, an array.
         expected: the result of the CPU, an array in float64.
         allowed: the largest allowed error: an array, or one number for all elements.
     """
-    error = np.abs(np.asarray(got, "float64") - expected)
+    error = np.abs(np.asarray(actual, "float64") - expected)
     if (error <= allowed).all():
         return []
     allowed = np.broadcast_to(allowed, error.shape)
@@ -121,7 +121,9 @@ def check_gemm() -> tuple[list[str], dict[str, Any]]:
     expected = first @ second + added
     scale = np.abs(first) @ np.abs(second) + np.abs(added)
     product()
-    failures = compare("GpuGemm", c.get_value(), expected, gamma(501, "float32") * scale)
+    failures = compare_results(
+        "GpuGemm", c.get_value(), expected, compute_gamma(501, "float32") * scale
+    )
     if "GpuGemm" not in {type(node.op).__name__ for node in product.maker.fgraph.toposort()}:
         failures.append("a product plus a matrix is not compiled to GpuGemm")
 
@@ -147,7 +149,7 @@ def check_convolutions() -> tuple[list[str], dict[str, Any]]:
     float16: in the outputs and in the gradients.
     """
     arrays = draw_uniform(8, 3, 17, 19), draw_uniform(5, 3, 4, 3)
-    names = ("conv2d", "its gradient of the inputs", "its gradient of the weights")
+    names = ("conv2d", "gradient of conv2d for the inputs", "gradient of conv2d for the weights")
 
     def compile_graph(dtype: str, mode: Any) -> Any:
         x, w = (T.TensorType(dtype, (False,) * 4)() for _ in range(2))
@@ -163,10 +165,10 @@ def check_convolutions() -> tuple[list[str], dict[str, Any]]:
         failures += [f"{kind} is not used in {dtype}" for kind in sorted(missing)]
         values = [array.astype(dtype) for array in arrays]
         exact = [value.astype("float64") for value in values]
-        share = gamma(4 * 3 * 3 + 8 * 17 * 19, "float32") + gamma(2, dtype)
+        share = compute_gamma(4 * 3 * 3 + 8 * 17 * 19, "float32") + compute_gamma(2, dtype)
         results = compiled(*values), reference(*exact), reference(*map(np.abs, exact))
-        for name, got, right, scale in zip(names, *results, strict=True):
-            failures += compare(f"{name} in {dtype}", got, right, share * scale)
+        for name, actual, expected, scale in zip(names, *results, strict=True):
+            failures += compare_results(f"{name} in {dtype}", actual, expected, share * scale)
     return failures, {}
 
 
@@ -186,7 +188,7 @@ def compute_networks(dtype: str, backend: str) -> dict[str, Any]:
         outputs = layer(x, backend=backend)
         loss = sum((output**2).sum() for output in outputs)
         named = dict(zip(("y", "h", "c"), outputs, strict=False))
-        names = ("the gradient of x", "the gradient of the weights")
+        names = ("the gradient for x", "the gradient for the weights")
         named |= zip(names, T.grad(loss, [x, layer.weights]), strict=True)
         values = theano.function([x], list(named.values()))(
             draw_uniform(6, 4, inputs).astype(dtype)
@@ -200,12 +202,14 @@ def compute_networks(dtype: str, backend: str) -> dict[str, Any]:
 def check_networks(expected: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
     """Check RNNBlock's networks and their gradients against theano.scan on the CPU.
 
-    Allow 1000 unit roundoffs of float32, relative to the largest expected value or 1.
+    The allowed error is 1000 unit roundoffs of float32, times max(1, |expected values|).
     """
     failures = []
-    for name, got in compute_networks("float32", "cudnn").items():
-        right = expected[name]
-        failures += compare(name, got, right, 1000 * UNIT * max(1.0, np.abs(right).max()))
+    for name, actual in compute_networks("float32", "cudnn").items():
+        exact = expected[name]
+        failures += compare_results(
+            name, actual, exact, 1000 * UNIT * max(1.0, np.abs(exact).max())
+        )
     return failures, {}
 
 

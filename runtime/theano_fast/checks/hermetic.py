@@ -21,12 +21,12 @@ from theano_fast.checks.result import Options, Result
 def run(options: Options) -> Result:
     """Load extension modules and modules that Theano compiles; report the host's libraries."""
     modules = list_extension_modules()
-    unloadable = list(filter(None, map(load, modules)))
+    unloadable = list(filter(None, map(load_library, modules)))
     run_theano()
     mapped = libraries.list_mapped()
     own = (sys.base_prefix, sys.prefix, theano.config.compiledir)
     foreign = libraries.find_foreign(mapped, own)
-    failures = [*unloadable, *(describe(file, mapped) for file in foreign)]
+    failures = [*unloadable, *(describe_library(file, mapped) for file in foreign)]
     system = [file for file in mapped if libraries.GLIBC.fullmatch(PurePosixPath(file).name)]
     return Result(
         summary=f"{len(mapped)} libraries; {len(system)} of them are the host's glibc",
@@ -68,7 +68,7 @@ def list_extension_modules() -> tuple[Path, ...]:
     return tuple(sorted(modules - pip_files))
 
 
-def load(module: Path) -> str:
+def load_library(module: Path) -> str:
     """Load a module's file and its libraries without an import; return an error or ""."""
     try:
         ctypes.CDLL(str(module))
@@ -84,7 +84,7 @@ def run_theano() -> None:
     theano.function([a, x], [powers, T.dot(a, a), T.exp(a)])(np.eye(2), np.ones(2))
 
 
-def describe(file: str, mapped: tuple[str, ...]) -> str:
+def describe_library(file: str, mapped: tuple[str, ...]) -> str:
     """Describe a library of the host and the files that need it."""
     try:
         dependents = [PurePosixPath(name).name for name in libraries.find_dependents(file, mapped)]

@@ -1,4 +1,4 @@
-"""Check that compiled modules call amdlibm and that its functions are right; measure speed-ups."""
+"""Check that compiled modules call amdlibm, and check its errors; measure speed-ups."""
 
 import ctypes
 import json
@@ -46,7 +46,7 @@ SIZES = (1_000, 100_000, 10_000_000)
 ROUNDS, LEAST_SECONDS = 3, 0.02
 
 
-def lstm(x: Any) -> Any:
+def compute_lstm(x: Any) -> Any:
     """Return the output of an LSTM cell; the rows of x are its three gates and its new memory."""
     cell = T.nnet.sigmoid(x[0]) * x[3] + T.nnet.sigmoid(x[1]) * T.tanh(x[3])
     return T.nnet.sigmoid(x[2]) * T.tanh(cell)
@@ -59,7 +59,7 @@ EXPRESSIONS: Mapping[str, Callable[[Any], Any]] = {
     "sigmoid": T.nnet.sigmoid,
     "softplus": T.nnet.softplus,
     "pow": lambda x: x**x,
-    "lstm": lstm,
+    "lstm": compute_lstm,
 }
 
 
@@ -76,7 +76,7 @@ def run(options: Options) -> Result:
     failures = find_count_failures()
     worst: dict[str, float] = {}
     for dtype in DTYPES:
-        errors, wrong = judge(dtype)
+        errors, wrong = check_fused_loop(dtype)
         worst |= errors
         failures += wrong
     rows = run_survey()
@@ -94,7 +94,7 @@ def run(options: Options) -> Result:
         ),
         failures=tuple(failures),
         measurements={"ulp": worst, "survey": list(map(asdict, rows)), "seconds": timed},
-        details=(*describe_functions(), *render(timed)),
+        details=(*describe_functions(), *render_times(timed)),
     )
 
 
@@ -139,7 +139,7 @@ def make_ld_preload(library: Path) -> str:
     return " ".join(filter(None, (str(library), os.environ.get("LD_PRELOAD"))))
 
 
-def probe() -> dict[str, int]:
+def count_exponentials() -> dict[str, int]:
     """Compute exponentials with array functions and in fused loops; return the COUNTERS."""
     for dtype in DTYPES:
         x = T.vector(dtype=dtype)
@@ -155,7 +155,7 @@ class Row:
     """A row of survey.c's output: a variant of a function, and its largest error in ulp.
 
     ``lanes`` is 0 for an array function and 1 for a scalar function. ``wrong`` is the failure, ""
-    if the variant is right.
+    if the variant is correct.
     """
 
     symbol: str
@@ -179,16 +179,16 @@ def run_survey() -> list[Row]:
         done = subprocess.run(
             [program, library, "own"], stdout=subprocess.PIPE, text=True, check=True
         )
-    return parse(done.stdout)
+    return parse_survey(done.stdout)
 
 
-def parse(text: str) -> list[Row]:
+def parse_survey(text: str) -> list[Row]:
     """Parse the output of survey.c."""
     rows = (line.split("\t") for line in text.splitlines())
     return [Row(row[0], row[1], int(row[2]), float(row[3]), row[4]) for row in rows]
 
 
-def judge(dtype: str) -> tuple[dict[str, float], list[str]]:
+def check_fused_loop(dtype: str) -> tuple[dict[str, float], list[str]]:
     """Check all functions in one fused loop of a dtype.
 
     The loop computes contiguous arrays of 0 to 35 elements, strided arrays and scalars. Its
@@ -199,7 +199,7 @@ def judge(dtype: str) -> tuple[dict[str, float], list[str]]:
         the largest error in ulp of each function, by a name such as "exp float32", and the
         failures.
     """
-    from theano_fast import libm  # noqa: PLC0415 (only amdlibm's package brings mpmath)
+    from theano_fast import libm  # noqa: PLC0415 (only stacks with amdlibm contain mpmath)
 
     on_arrays, on_scalars = compile_fused(dtype, ndim=1), compile_fused(dtype, ndim=0)
     worst_errors, failures = {}, []
@@ -208,16 +208,16 @@ def judge(dtype: str) -> tuple[dict[str, float], list[str]]:
             libm.sample(function, SAMPLES, dtype),
             libm.list_special(function, dtype),
         )
-        right = [
+        exact_parts = [
             libm.compute_exact(function, ordinary),
             libm.compute_conventional(function, special),
         ]
-        mixed = np.random.RandomState(3).permutation(len(right[0]) + len(right[1]))
+        mixed = np.random.RandomState(3).permutation(len(exact_parts[0]) + len(exact_parts[1]))
         # Add vectors with only special lanes: the library may compute them with other code than
         # vectors with one special lane.
-        order = [*mixed, *np.repeat(np.arange(len(right[0]), len(mixed)), REPEATS)]
+        order = [*mixed, *np.repeat(np.arange(len(exact_parts[0]), len(mixed)), REPEATS)]
         arguments = [np.concatenate(both)[order] for both in zip(ordinary, special, strict=True)]
-        exact = np.concatenate(right)[order]
+        exact = np.concatenate(exact_parts)[order]
         worst = 0.0
         for description, part, compiled in list_calls(on_arrays, on_scalars, len(exact)):
             # A function of one argument ignores the second argument.
@@ -242,7 +242,7 @@ def judge(dtype: str) -> tuple[dict[str, float], list[str]]:
 
 def compile_fused(dtype: str, ndim: int, mode: Any = None) -> Any:
     """Compile a Theano function of two arrays that computes all functions in one loop."""
-    from theano_fast import libm  # noqa: PLC0415 (only amdlibm's package brings mpmath)
+    from theano_fast import libm  # noqa: PLC0415 (only stacks with amdlibm contain mpmath)
 
     x, y = scalar.Scalar(dtype)("x"), scalar.Scalar(dtype)("y")
     results = [function.op(*(x, y)[: len(function.ranges)]) for function in libm.FUNCTIONS]
@@ -274,7 +274,7 @@ def list_calls(on_arrays: Any, on_scalars: Any, count: int) -> Iterator[tuple[st
 
 def find_uncalled(function: Any, dtype: str) -> list[str]:
     """Return a failure for each amdlibm function whose vector variants the loop does not call."""
-    from theano_fast import libm  # noqa: PLC0415 (only amdlibm's package brings mpmath)
+    from theano_fast import libm  # noqa: PLC0415 (only stacks with amdlibm contain mpmath)
 
     called = {
         symbol
@@ -293,7 +293,7 @@ def find_uncalled(function: Any, dtype: str) -> list[str]:
 
 def find_debug_failures(dtype: str) -> list[str]:
     """Return the first difference between C and Python that DebugMode finds for special values."""
-    from theano_fast import libm  # noqa: PLC0415 (only amdlibm's package brings mpmath)
+    from theano_fast import libm  # noqa: PLC0415 (only stacks with amdlibm contain mpmath)
 
     function = compile_fused(dtype, ndim=1, mode=DebugMode(check_isfinite=False))
     [values] = libm.list_special(libm.FUNCTIONS[0], dtype)
@@ -335,7 +335,7 @@ def measure_seconds(function: Any, values: Any) -> float:
     return passed / calls
 
 
-def render(timed: Mapping[str, Mapping[str, list[float]]]) -> tuple[str, ...]:
+def render_times(timed: Mapping[str, Mapping[str, list[float]]]) -> tuple[str, ...]:
     """Return a table: ns per element with amdlibm, and its speed-up over the C library."""
     lines = [f"  {'ns per element, speed-up':<28}" + "".join(f"{n:>18,}" for n in SIZES)]
     for name, times in timed.items():
@@ -349,4 +349,4 @@ def render(timed: Mapping[str, Mapping[str, list[float]]]) -> tuple[str, ...]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(probe()))
+    print(json.dumps(count_exponentials()))

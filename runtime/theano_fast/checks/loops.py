@@ -106,18 +106,18 @@ def compile_loop(
         with theano.change_flags(**{"gcc.cxxflags": " ".join(filter(None, words))}):
             function = theano.function([x, y], expression(x, y), on_unused_input="ignore")
         text = notes.read_text() if notes.exists() else ""
-    return Loop(f"{name} in {dtype}", function, parse(text))
+    return Loop(f"{name} in {dtype}", function, parse_widths(text))
 
 
-def parse(notes: str) -> frozenset[int]:
+def parse_widths(notes: str) -> frozenset[int]:
     """Return the sizes of vectors in bytes, from the notes of g++ -fopt-info-vec-optimized."""
     return frozenset(map(int, VECTORIZED.findall(notes)))
 
 
 def measure_times(loop: Loop, dtype: str) -> tuple[float, float]:
-    """Return the seconds of a call of TIMED's loop, and of the same loop with the C library.
+    """Return the seconds of a call of ``loop``, and of a copy that calls the C library.
 
-    -DTHEANO_LIBM makes the loop call the C library's functions.
+    -DTHEANO_LIBM makes the copy call the C library's functions. Both loops compute TIMED.
     """
     with theano.change_flags(**{"lib.amdlibm": False}):
         library = compile_loop(TIMED, FUNCTIONS[TIMED], dtype, "-DTHEANO_LIBM")

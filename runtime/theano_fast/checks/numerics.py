@@ -128,7 +128,7 @@ def compute_reference(kernel: Kernel, extents: tuple[int, ...], dtype: str) -> R
     magnitude = abs(alpha) * magnitude + abs(beta) * abs(out.astype(np.longdouble))
     # The number of terms, plus one rounding each for the two scales and the sum.
     count = accuracy.count_terms(kernel.subscripts, a, b) + 3
-    bound = np.maximum(accuracy.gamma(count, dtype) * magnitude, np.finfo(dtype).tiny)
+    bound = np.maximum(accuracy.compute_gamma(count, dtype) * magnitude, np.finfo(dtype).tiny)
     return Reference((a, b, out), expected, bound.astype(np.float64))
 
 
@@ -145,8 +145,8 @@ def compute_errors(
             accuracy.make_strided(values, *layout)
             for values, layout in zip((a, b, out), layouts, strict=True)
         )
-        got = function(target, first, second) if kernel.scales else function(first, second)
-        error = float((abs((got - expected).astype(np.float64)) / bound).max(initial=0))
+        actual = function(target, first, second) if kernel.scales else function(first, second)
+        error = float((abs((actual - expected).astype(np.float64)) / bound).max(initial=0))
         # Report NaN as an infinite error: comparisons with NaN are False, so max would skip it.
         yield str(layouts), np.inf if np.isnan(error) else error
 
@@ -179,7 +179,9 @@ def find_complex_failures() -> list[str]:
         x, y = ((draw(-1, 1, 130) + 1j * draw(-1, 1, 130)).astype(dtype) for _ in range(2))
         unconjugated, conjugated = (accuracy.compute_exact("i,i->", v, y) for v in (x, x.conj()))
         # A complex product has twice the terms, and two more roundings (Higham, lemma 3.5).
-        bound = accuracy.gamma(2 * len(x) + 2, x.real.dtype) * float((abs(x) * abs(y)).sum())
+        bound = accuracy.compute_gamma(2 * len(x) + 2, x.real.dtype) * float(
+            (abs(x) * abs(y)).sum()
+        )
         answers = {
             f"scipy's {prefix}dotu": (getattr(scipy.linalg.blas, f"{prefix}dotu"), unconjugated),
             f"scipy's {prefix}dotc": (getattr(scipy.linalg.blas, f"{prefix}dotc"), conjugated),

@@ -30,7 +30,7 @@ class Constraint(NamedTuple):
 
 def run(options: Options) -> Result:
     """Compare the versions and installers of packages with the constraints."""
-    constraints = parse(Path(sys.base_prefix, CONSTRAINTS).read_text())
+    constraints = parse_constraints(Path(sys.base_prefix, CONSTRAINTS).read_text())
     failures = tuple(filter(None, map(find_failure, constraints)))
     return Result(
         summary=", ".join(
@@ -40,7 +40,7 @@ def run(options: Options) -> Result:
     )
 
 
-def parse(text: str) -> list[Constraint]:
+def parse_constraints(text: str) -> list[Constraint]:
     """Parse a constraints file: ``==`` pins a required package, ``===`` an optional package."""
     rows = re.findall(r"^([\w.-]+) (===?)(\S+)$", text, re.MULTILINE)
     return [Constraint(name, version, operator == "==") for name, operator, version in rows]

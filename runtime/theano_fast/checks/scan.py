@@ -26,8 +26,8 @@ REFERENCE = {"small": 0.6224275353404106, "full": 0.6911389082282239}
 TOLERANCE = 1e-8
 RATE = {"small": 1e-2, "full": 1e-4}
 SIZES = {"small": ntm.SMALL, "full": ntm.FULL}
-# The step h of central differences, which have two errors: h^2 times the third derivative, here
-# 1e-10, and u / h, here 1e-11, where u is the unit roundoff of float64.
+# The step h of central differences. Their error has two parts: h^2 times the third derivative, here
+# 1e-10, and u / h, here 1e-11. u is the unit roundoff of float64.
 DIFFERENCE = 1e-5
 GRADIENT_TOLERANCE = 1e-7
 
@@ -53,9 +53,11 @@ def run(options: Options) -> Result:
     """Train the small machine and check its gradient; with ``full``, also train the full size."""
     theano.config.floatX = "float64"
     small = compile_training("small", gradients=True)
-    results = [judge("small", small, find_gradient_failures)]
+    results = [check_training("small", small, find_gradient_failures)]
     if options.full:
-        results.append(judge("full", compile_training("full", gradients=False), lambda _: []))
+        results.append(
+            check_training("full", compile_training("full", gradients=False), lambda _: [])
+        )
     return Result(
         summary="; ".join(result.summary for result in results),
         failures=tuple(failure for result in results for failure in result.failures),
@@ -84,7 +86,7 @@ def compile_training(name: str, gradients: bool) -> Training:
     return Training(machine, function, *ntm.copy_task(machine.size, seed=1))
 
 
-def judge(
+def check_training(
     name: str, training: Training, find_more_failures: Callable[[Training], list[str]]
 ) -> Result:
     """Train CALLS times, and check the loss, the profile and the loops.
@@ -175,9 +177,11 @@ def find_gradient_failures(training: Training) -> list[str]:
             for sign in (1, -1)
         )
         expected = float(above - below) / (2 * DIFFERENCE)
-        got = float((slopes[name] * direction).sum())
-        if not abs(got - expected) <= GRADIENT_TOLERANCE:
-            failures.append(f"the gradient of {name} is {got!r}, but differences give {expected!r}")
+        actual = float((slopes[name] * direction).sum())
+        if not abs(actual - expected) <= GRADIENT_TOLERANCE:
+            failures.append(
+                f"the gradient of {name} is {actual!r}, but finite differences give {expected!r}"
+            )
     return failures
 
 

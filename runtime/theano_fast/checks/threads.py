@@ -10,7 +10,7 @@ from pathlib import Path
 from theano_fast import blas, libraries, threads
 from theano_fast.checks.result import Options, Result
 
-# The command that prints the output of probe.
+# The command that prints the output of read_thread_counts.
 PROBE = (sys.executable, "-P", "-m", "theano_fast.checks.threads")
 
 
@@ -44,10 +44,10 @@ def run(options: Options) -> Result:
     )
 
 
-def probe() -> dict[str, dict[str, int]]:
+def read_thread_counts() -> dict[str, dict[str, int]]:
     """Return the numbers of threads of BLAS and OpenMP, by the library's file name.
 
-    ``threads`` is the current number, ``most`` the largest number that the library uses.
+    ``threads`` is the current number; ``most`` is the largest number that the library uses.
     """
     importlib.import_module("numpy")
     counts = {
@@ -65,4 +65,4 @@ def probe() -> dict[str, dict[str, int]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(probe()))
+    print(json.dumps(read_thread_counts()))

@@ -62,7 +62,7 @@ def list_files(paths: Sequence[Path]) -> tuple[Path, ...]:
     return tuple(files)
 
 
-def port(file: Path) -> Port:
+def port_file(file: Path) -> Port:
     """Convert a file in memory; raises SourceError."""
     before = sources.read(file)
     after = before
@@ -119,7 +119,7 @@ def run(paths: Sequence[Path], dry: bool) -> Iterator[tuple[str, bool]]:
     converted = to_check = 0
     for file in list_files(paths):
         try:
-            ported = port(file)
+            ported = port_file(file)
             if ported.changed and not dry:
                 write(ported)
         except sources.SourceError as error:

@@ -1,6 +1,6 @@
 """Find the lines of a ported program to check by hand, with advice for each line.
 
-The program is parsed, not run. So a rule knows only an expression and the assignments in the scope
+The program is parsed, not run. A rule examines only an expression and the assignments in the scope
 of the expression.
 """
 
@@ -242,7 +242,7 @@ def find_integers(nodes: list[ast.AST]) -> Iterator[ast.expr]:
                 yield from node.args[:1]
             yield from (word.value for word in node.keywords if word.arg in INTEGER_OPTIONS)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            # Python repeats a list or a text an integer number of times.
+            # `*` repeats a list or a string. The number of repetitions must be an integer.
             for operand, factor in ((node.left, node.right), (node.right, node.left)):
                 if isinstance(operand, (ast.List, ast.JoinedStr)) or _is_text(operand):
                     yield factor

@@ -32,7 +32,7 @@ UNCHANGED = "unchanged"
 class Remedy:
     """A change to the run of a program.
 
-    ``name`` is the change, such as "floatX = float32". ``where`` is the change's place, such as
+    ``name`` is the change, such as "floatX = float32". ``where`` is its location, such as
     "in theanorc, under [global]". The other fields are the THEANO_FLAGS, environment variables and
     interpreter that make the change for one run.
     """
@@ -113,7 +113,7 @@ def list_remedies(cpus: int) -> Iterator[Remedy]:
             yield Remedy(f"stack {sibling.name}", f"run it with {python}", python=python)
 
 
-def measure(words: Sequence[str], remedies: Sequence[Remedy]) -> tuple[Trial, ...]:
+def measure_remedies(words: Sequence[str], remedies: Sequence[Remedy]) -> tuple[Trial, ...]:
     """Run a program unchanged, then with each remedy, then unchanged again; return the trials.
 
     Sort the trials by speed-up, largest first. The trial of a failed run has a reason instead
@@ -130,7 +130,7 @@ def measure(words: Sequence[str], remedies: Sequence[Remedy]) -> tuple[Trial, ..
         if stopped:
             results.append((0.0, f"not tried: {stopped}"))
             continue
-        seconds, reason = attempt(words, remedy, limit)
+        seconds, reason = try_remedy(words, remedy, limit)
         results.append((seconds, reason))
         if reason == INTERRUPTED:
             stopped = reason
@@ -142,7 +142,7 @@ def measure(words: Sequence[str], remedies: Sequence[Remedy]) -> tuple[Trial, ..
     # The faster unchanged run is the baseline. Its ratio to the slower unchanged run shows the
     # noise.
     base = min((seconds for seconds, _ in (results[0], results[-1]) if seconds), default=0.0)
-    again = Remedy(f"{UNCHANGED}, again", "the noise of the machine: other programs")
+    again = Remedy(f"{UNCHANGED}, again", "noise: the difference between two unchanged runs")
     slower = max(results[0], results[-1]) if results[-1][0] else results[-1]
     trials = [
         Trial(remedy.name, remedy.where, base / seconds if seconds else None, reason)
@@ -153,10 +153,10 @@ def measure(words: Sequence[str], remedies: Sequence[Remedy]) -> tuple[Trial, ..
     return tuple(sorted(trials, key=lambda trial: trial.factor or 0.0, reverse=True))
 
 
-def attempt(words: Sequence[str], remedy: Remedy, limit: float | None) -> tuple[float, str]:
+def try_remedy(words: Sequence[str], remedy: Remedy, limit: float | None) -> tuple[float, str]:
     """Run a program with a remedy; return (seconds, ""), or (0, the reason of the failure)."""
     try:
-        return run(words, remedy, limit), ""
+        return time_calls(words, remedy, limit), ""
     except subprocess.TimeoutExpired:
         return 0.0, f"took more than {limit:.0f} s"
     except (profiles.ProfileError, OSError) as error:
@@ -165,7 +165,7 @@ def attempt(words: Sequence[str], remedy: Remedy, limit: float | None) -> tuple[
         return 0.0, INTERRUPTED
 
 
-def run(words: Sequence[str], remedy: Remedy, limit: float | None) -> float:
+def time_calls(words: Sequence[str], remedy: Remedy, limit: float | None) -> float:
     """Run a program, and return the seconds of all calls of its Theano functions.
 
     Args:

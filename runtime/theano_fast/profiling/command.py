@@ -55,7 +55,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     reading = commands.add_parser("read", help="show profiles that profile=True printed")
-    reading.add_argument("file", nargs="+", type=Path)
+    reading.add_argument("file", nargs="+", type=Path, help="the output of a program")
     reading.set_defaults(run=run_read)
     comparing = commands.add_parser("compare", help="compare profiles of one program")
     comparing.add_argument(
@@ -65,7 +65,9 @@ def make_parser() -> argparse.ArgumentParser:
         help="two or more files; the table has ratios to the first file",
     )
     comparing.set_defaults(run=run_compare)
-    running = commands.add_parser("run", help="run a program, and write its profile")
+    running = commands.add_parser(
+        "run", help="run a program and write its profile; the word run can be omitted"
+    )
     running.add_argument(
         "--out",
         type=Path,
@@ -77,8 +79,8 @@ def make_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="also run the program once per remedy, such as float32, and print the speed-ups",
     )
-    running.add_argument("program", type=Path)
-    running.add_argument("arguments", nargs=argparse.REMAINDER)
+    running.add_argument("program", type=Path, help="the program's file")
+    running.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's arguments")
     running.set_defaults(run=run_program)
     for command in (reading, comparing):
         command.add_argument("--html", type=Path, metavar="FILE", help="also write an HTML page")
@@ -134,7 +136,9 @@ def run_program(options: argparse.Namespace) -> int:
         # this process writes the measurements so far.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         print(f"{title}: {len(remedies) + 2} more runs to measure remedies", file=sys.stderr)
-        trials = advice.measure(tuple(map(str, (options.program, *options.arguments))), remedies)
+        trials = advice.measure_remedies(
+            tuple(map(str, (options.program, *options.arguments))), remedies
+        )
     texts = {
         ".html": pages.render_profiles(
             title, parsed, pages.render_advice(suggestions, trials) + pages.render_driver(counts)

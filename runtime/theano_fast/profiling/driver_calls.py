@@ -137,8 +137,8 @@ class Counter:
     def to_json(self) -> dict[str, Any]:
         """Return a map from a profile's name to the driver's calls and microseconds per call.
 
-        ``first`` has the values of each of the FIRST first calls, ``later`` the mean of all later
-        calls.
+        ``first`` has the values of each of the FIRST first calls. ``later`` has the means of all
+        later calls.
         """
         return {name: self._describe(name) for name in self.calls}
 

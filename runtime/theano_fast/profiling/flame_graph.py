@@ -70,7 +70,7 @@ def group_frames(
 ) -> Frame:
     """Return a frame with these children, longest first.
 
-    Its time is ``seconds`` or the sum of the children's times, whichever is longer.
+    Its time is the maximum of ``seconds`` and the sum of the children's times.
     """
     ordered = tuple(sorted(children, key=lambda child: child.seconds, reverse=True))
     return Frame(

@@ -47,7 +47,12 @@ def make_parser() -> argparse.ArgumentParser:
     running = commands.add_parser(
         "run", help="run a program and write its record; the word run can be omitted"
     )
-    running.add_argument("--out", type=Path, metavar="FILE", help="default: PROGRAM-record.json")
+    running.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="write the record to FILE (default: PROGRAM-record.json)",
+    )
     running.add_argument(
         "--python",
         default=sys.executable,
@@ -66,13 +71,13 @@ def make_parser() -> argparse.ArgumentParser:
         type=int,
         default=0,
         metavar="N",
-        help="also record all nodes of function N, a number that compare prints",
+        help="also record all nodes of function number N; compare prints the numbers",
     )
-    running.add_argument("program", type=Path)
-    running.add_argument("arguments", nargs=argparse.REMAINDER)
+    running.add_argument("program", type=Path, help="the program's file")
+    running.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's arguments")
     running.set_defaults(run=run_program)
     comparing = commands.add_parser("compare", help="print the first difference of two records")
-    comparing.add_argument("file", nargs=2, type=Path)
+    comparing.add_argument("file", nargs=2, type=Path, help="two records")
     comparing.add_argument(
         "--tolerance",
         type=float,

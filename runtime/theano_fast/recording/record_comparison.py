@@ -168,14 +168,14 @@ def _pair_calls(one: dict[str, Any], other: dict[str, Any]) -> Iterator[tuple[An
 def _compare_values(
     function: dict[str, Any], call: Any, matching_call: Any, result: Function, factor: float
 ) -> Iterator[tuple[str, str]]:
-    """Yield (value, description) for the different values of a call, in the order of computation.
+    """Yield (value, description) for each value that differs, in the order of computation.
 
     Args:
         function: the function in the first record.
         call: a call of the function in the first record.
         matching_call: the same call in the other record.
-        result: the counts of the function; this function increases them.
-        factor: the factor of the tolerances.
+        result: the numbers of compared, equal and different values, which are increased.
+        factor: multiplies the tolerances.
     """
     for key in ("inputs", "nodes", "outputs", "updates"):
         if key not in call or key not in matching_call:

@@ -38,7 +38,7 @@ class Recorder:
         self.options = options
         self.functions: list[dict[str, Any]] = []
         self.recorded = 0
-        # True while the function of compile_nodes runs, because its calls must not be recorded.
+        # True while the function of compile_nodes runs: its calls are not recorded.
         self.busy = False
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
