@@ -11,9 +11,13 @@ import re
 import sys
 
 LOGGER = logging.getLogger("theano.gof.opt")
-# The first words of records that name an optimizer. Other records follow, with the node and the
-# traceback.
-NAMING = ("SeqOptimizer apply ", "Optimization failure due to: ", "EquilibriumOptimizer max'ed out")
+# The first words of log records that name an optimizer. After such a record, Theano logs the node
+# and the traceback in separate records.
+OPTIMIZER_PREFIXES = (
+    "SeqOptimizer apply ",
+    "Optimization failure due to: ",
+    "EquilibriumOptimizer max'ed out",
+)
 # Addresses in representations differ from process to process.
 ADDRESS = re.compile(r" object at 0x\w+")
 
@@ -22,7 +26,7 @@ class LoggedFailures(logging.Handler):
     """A logging handler that records failed optimizers inside a with statement.
 
     Attributes:
-        lines: Theano's name of the optimizer and the first line of the error, for each failure.
+        lines: for each failure, Theano's name of the optimizer and the first line of the error.
     """
 
     def __init__(self) -> None:
@@ -34,7 +38,7 @@ class LoggedFailures(logging.Handler):
         message = record.getMessage()
         # With on_opt_error=raise, Theano also raises the error, so the caller sees it.
         raises = sys.modules["theano"].config.on_opt_error == "raise"
-        if raises or not message.startswith(NAMING):
+        if raises or not message.startswith(OPTIMIZER_PREFIXES):
             return
         line = ADDRESS.sub("", message.partition("\n")[0])
         # Theano logs inside the except clause.
@@ -52,5 +56,5 @@ class LoggedFailures(logging.Handler):
 
 
 def get_optimizer_name(line: str) -> str:
-    """Return a line without the error's text, which depends on NumPy."""
+    """Return a line without the error's text, which depends on the version of NumPy."""
     return line.partition(" raised ")[0]

@@ -22,8 +22,8 @@ from nose.case import FunctionTestCase, MethodTestCase
 from nose.failure import Failure
 from nose.plugins.base import Plugin
 
-# The pipe to the caller.
-CALLER = os.dup(0)
+# The descriptor of the pipe to the caller.
+CALLER_PIPE = os.dup(0)
 # The exceptions of NumPy's decorators for skipped tests and known failures.
 SKIPPED = ("SkipTest", "KnownFailureException")
 ORDER = ("failed", "skipped", "passed")
@@ -55,7 +55,7 @@ class Events(Plugin):
             stream.write(json.dumps(event).encode() + b"\n")
 
     def prepareTestCase(self, test):
-        """Run only selected tests without an outcome."""
+        """Skip a test that is not selected, or that has an outcome already."""
         number = len(self.collected)
         name = self.identify(test.test)
         self.collected.append(name)
@@ -116,7 +116,7 @@ def measure_cpu_seconds():
 
 def end_with_caller():
     """Kill this process group when the caller ends for any reason."""
-    os.read(CALLER, 1)
+    os.read(CALLER_PIPE, 1)
     os.killpg(0, signal.SIGKILL)
 
 

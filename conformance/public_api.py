@@ -12,8 +12,8 @@ After a module's line, there is a line for each name without a leading underscor
      alloc def(value, *shape)
      int_dtypes list                            the type of any other object
 
-A class or a function that another module defines has no bases or parameters. The record omits
-imported modules of other packages.
+If another module defines a class or a function, the line has no bases or parameters. The record
+omits imported modules of other packages.
 
 The optional argument is the file of such a record. With it, the program also looks up the names in
 the record, because a module may provide names on demand that ``dir`` does not list.
@@ -32,7 +32,7 @@ import warnings
 import theano
 
 # The types of defaults that have the same representation in every process.
-PLAIN = (type(None), bool, int, float, str)
+PLAIN_TYPES = (type(None), bool, int, float, str)
 
 
 class Text(str):
@@ -42,7 +42,7 @@ class Text(str):
         return str(self)
 
 
-# This script reads the compile directory when it is imported.
+# This script reads the compiledir when it is imported.
 SCRIPTS = ("theano.misc.check_duplicate_key",)
 
 
@@ -71,7 +71,7 @@ def read_record(file):
 def format_default(value):
     """Return a parameter's default as text; "..." if its representation is not a plain value."""
     values = value if isinstance(value, (tuple, list)) else [value]
-    return Text(repr(value) if all(isinstance(item, PLAIN) for item in values) else "...")
+    return Text(repr(value) if all(isinstance(item, PLAIN_TYPES) for item in values) else "...")
 
 
 def format_signature(function):
@@ -91,16 +91,16 @@ def format_signature(function):
     return str(signature.replace(parameters=parameters, return_annotation=signature.empty))
 
 
-def describe(module, name, value):
+def describe_name(module, name, value):
     """Yield the record's lines about a name in a module: its type, and a class's methods."""
-    home = getattr(value, "__module__", None)
+    defining_module = getattr(value, "__module__", None)
     if isinstance(value, types.ModuleType):
-        # Whether tests are installed depends on the distribution.
+        # Omit the modules `tests`, because not every distribution installs them.
         if value.__name__.partition(".")[0] == "theano" and name != "tests":
             yield f"{name} module"
     elif inspect.isclass(value):
-        # Describe a class with a second name only under its first name.
-        if (home, value.__qualname__) != (module, name):
+        # Describe the bases and methods only under the name with which the class was defined.
+        if (defining_module, value.__qualname__) != (module, name):
             yield f"{name} class"
             return
         bases = (f"{base.__module__}.{base.__qualname__}" for base in value.__bases__)
@@ -110,8 +110,9 @@ def describe(module, name, value):
             if inspect.isfunction(function) and is_public(attribute):
                 yield f"{name}.{attribute} def{format_signature(function)}"
     elif inspect.isroutine(value):
-        yield f"{name} def{format_signature(value)}" if home == module else f"{name} def"
-    elif home != "__future__":
+        is_own = defining_module == module
+        yield f"{name} def{format_signature(value)}" if is_own else f"{name} def"
+    elif defining_module != "__future__":
         yield f"{name} {type(value).__name__}"
 
 
@@ -138,7 +139,7 @@ def list_lines(others):
         described = set()
         for attribute in filter(is_public, {*dir(module), *others.get(name, ())} if module else ()):
             if hasattr(module, attribute):
-                described.update(describe(name, attribute, getattr(module, attribute)))
+                described.update(describe_name(name, attribute, getattr(module, attribute)))
         lines += sorted(f" {line}" for line in described)
     return lines
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import pytest
 
-# The pipe to the caller, before pytest replaces standard input.
-CALLER = os.dup(0)
+# The descriptor of the pipe to the caller, copied before pytest replaces standard input.
+CALLER_PIPE = os.dup(0)
 
 
 def pytest_addoption(parser):
@@ -38,7 +38,7 @@ def pytest_configure(config):
 
 def _end_with_caller():
     """Kill this process group when the caller ends for any reason."""
-    os.read(CALLER, 1)
+    os.read(CALLER_PIPE, 1)
     os.killpg(0, signal.SIGKILL)
 
 
@@ -66,7 +66,7 @@ class Recorder:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
-        """Keep the requested part, without tests that have an outcome."""
+        """Keep only tests of the requested part that have no outcome yet."""
         self.write(collected=[item.nodeid for item in items])
         lines = self.events.read_text(encoding="utf-8").splitlines()
         done = {event["id"] for event in map(json.loads, lines) if "id" in event}

@@ -11,7 +11,7 @@ import numpy as np
 STEP = 2.0**-10
 # The largest relative error of a derivative.
 TOLERANCE = 1e-5
-# A point has a kink if ``kink`` in _compute_column is larger, relative to the largest slope or 1.
+# A point has a kink if ``kink`` in _compute_column, divided by max(1, |slopes|), is larger.
 SMOOTH = 1e-6
 
 

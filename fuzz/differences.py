@@ -1,6 +1,6 @@
 """Find the first difference between two runs of a program.
 
-Types, shapes, integers and booleans must be equal. Floats may differ by a relative error. If one of
+Types, shapes, integers and booleans must be equal. Floats may differ by the tolerance. If one of
 two floats is nan or infinite, the other must have the same value. 0 and -0 are equal, because
 Theano's optimizations treat them as equal.
 """
@@ -68,7 +68,7 @@ def compare(
     Args:
         expected: the oracle's answer, which has only a plain run.
         actual: the stack's answer. Compare each run in it with the oracle's plain run.
-        tolerance: the permitted error of floats, relative to the largest finite element or 1.
+        tolerance: the permitted error of floats, divided by max(1, |finite elements|).
     """
     if "died" in expected or ("refused" in expected and "refused" in actual):
         return None
@@ -94,8 +94,8 @@ def compare_values(
 ) -> Difference | None:
     """Return the first difference of a plain run from the values of fuzz.twins, or None.
 
-    Skip a value of None, which has no twin. If ``expected`` contains a larger tolerance, use that
-    tolerance.
+    Skip outputs whose expected value is None: they have no twin. If ``expected`` contains a larger
+    tolerance, use that tolerance.
     """
     tolerance = max(tolerance, expected.get("tolerance", 0.0))
     calls = actual.get("runs", {}).get("plain", {}).get("calls", [])

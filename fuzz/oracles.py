@@ -26,7 +26,7 @@ SMALL = 2
 
 @dataclass(frozen=True)
 class Workers:
-    """The functions that ask the worker processes.
+    """The functions that query the worker processes.
 
     Args:
         stack: the stack's Theano.
@@ -52,7 +52,7 @@ class Finding:
     Args:
         on_stock: whether stock Theano has the same difference; None if unknown.
         row: the row of known.toml that lists the difference; None if it is not listed.
-        oracle: an element of ORACLES, the oracle with the different result.
+        oracle: an element of ORACLES, the oracle whose result differs.
         expected: the oracle's answer.
     """
 
@@ -94,7 +94,7 @@ def compare_with_oracles(program: Program, workers: Workers, last: str = NUMPY) 
     """Compare a program's results with each oracle up to ``last``, until a result differs."""
     question = program.make_question("unoptimized", ())
     expected = workers.unoptimized(question)
-    actual = run(program, workers)
+    actual = run_on_stack(program, workers)
     difference = differences.compare(expected, actual, program.tolerance)
     outcome = Outcome(difference, UNOPTIMIZED, expected, actual, "refused" in expected)
     if not difference and workers.stock_unoptimized and last != UNOPTIMIZED:
@@ -117,7 +117,7 @@ def copy_repeated_rows(question: dict[str, Any]) -> dict[str, Any]:
     return {**question, "calls": calls}
 
 
-def run(program: Program, workers: Workers) -> dict[str, Any]:
+def run_on_stack(program: Program, workers: Workers) -> dict[str, Any]:
     """Run a program on the stack, in all of its situations; return one answer with all runs."""
     local = [situation for situation in program.situations if situation not in ELSEWHERE]
     answer = workers.stack(program.make_question(program.mode, local))

@@ -61,7 +61,7 @@ SITUATIONS = {
     "threads": "# two threads call f and f.copy() at the same time",
     "two_threads": "# two threads call f and compiled() at the same time",
     "subset": "# each call computes one output",
-    "again": "# another process, on the same compile directory",
+    "again": "# another process, with the same compiledir",
     "unshipped": "# THEANO_FLAGS=cmodule.shipped=,cache_optimizations=False",
 }
 

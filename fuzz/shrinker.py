@@ -13,7 +13,7 @@ from typing import Any
 
 from fuzz.program import Input, Program, Value, find_names, find_targets, remove_unused
 
-# Returns whether the condition holds for a program.
+# Returns true for the programs that shrinking may keep.
 Condition = Callable[[Program], bool]
 
 

@@ -202,7 +202,7 @@ def compute_quotient_dtype(*arrays: Any) -> str:
 
 
 def _refuse(*_: Any, **__: Any) -> Any:
-    """Raise NoTwin, in an expression."""
+    """Raise NoTwin. Expressions call this function, because ``raise`` is a statement."""
     raise NoTwin
 
 
@@ -802,12 +802,12 @@ T: dict[str, Any] = {
 
 
 for _name in ("lt", "le", "gt", "ge", "neg"):
-    # Set the methods in the class, because Python does not look for operators in instances.
+    # Set the methods in the class, because Python does not look up operators in instances.
     setattr(Array, f"__{_name}__", lambda *values, twin=T[_name]: twin(*values))
 
 
 class Twins:
-    """A namespace in place of theano.tensor, or of theano.tensor.nnet if ``prefix`` is "nnet.".
+    """Namespace that replaces theano.tensor, or theano.tensor.nnet if ``prefix`` is "nnet.".
 
     Raises:
         NoTwin: a program reads a name that has no twin.
@@ -848,7 +848,7 @@ def compile_statement(text: str) -> python_types.CodeType:
 
 @functools.lru_cache
 def parse_derivative(text: str) -> list[str]:
-    """Return the texts of a derivative's function and positional arguments; otherwise return [].
+    """Split a derivative into its function and its positional arguments; otherwise return [].
 
     For example, return ["T.grad", "v0", "x0"] for "T.grad(v0, x0)".
     """
@@ -881,7 +881,7 @@ def compute_derivative(
     """Compute a derivative by central differences of an expression.
 
     Args:
-        parts: the texts of the derivative (parse_derivative).
+        parts: the result of ``parse_derivative``.
         statements: the statements before the derivative.
         values: the values of the inputs and shared variables, and Theano's names.
 

@@ -209,7 +209,7 @@ class Task:
         """Call the function with trust_input, so that it does not check inputs."""
         self.function.trust_input = True
         try:
-            # This is safe, because all arguments have the right type.
+            # This is safe, because all arguments have the correct type.
             return self.run(self.function)
         finally:
             self.function.trust_input = False

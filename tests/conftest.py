@@ -15,7 +15,7 @@ def pytest_addoption(parser):
     """Add the options --thorough and --turn."""
     parser.addoption("--thorough", action="store_true", help="also run the thorough tests")
     parser.addoption(
-        "--turn", type=int, help=f"run only this part of the thorough tests, modulo {PARTS}"
+        "--turn", type=int, help=f"run only part N modulo {PARTS} of the thorough tests"
     )
 
 
@@ -25,7 +25,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Deselect the thorough tests or, with --turn, all tests except one part of them."""
+    """Deselect the thorough tests; with --turn, select only a part of the thorough tests."""
     thorough = [item for item in items if item.get_closest_marker("thorough")]
     turn = config.option.turn
     if turn is not None:

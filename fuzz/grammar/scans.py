@@ -7,9 +7,9 @@ import re
 from fuzz.grammar import subtensors
 from fuzz.grammar.writer import Variable, Writer
 
-# Expressions of the new state: {0} is an element of the sequence, {1} the state. The lambda of a
-# scan calls them a and p. It calls an element of a second sequence b, and a second tap of the state
-# q.
+# Expressions of the new state. {0} is an element of the sequence, and {1} is the state. In the
+# lambda of a scan, their names are a and p. b is an element of a second sequence, and q is a second
+# tap of the state.
 BODIES = (
     "{0} + {1}",
     "{0} * {1}",

@@ -146,6 +146,7 @@ def write_lengths(writer: Writer) -> Variable:
 def write_allocation(writer: Writer) -> Variable:
     """Write a new array: zeros, ones, a range, an identity matrix, or a repeated value."""
     x = writer.choose_variable(types.REAL, (1, 2))
+    part = writer.choose_broadcastable(x, types.REAL)
     n = subtensors.add_position(writer, 0, 4)
     low = subtensors.add_position(writer)
     size = writer.choose((n.name, f"{x.name}.shape[0]", "3", f"{x.name}.shape[0] + {n.name}"))
@@ -172,6 +173,10 @@ def write_allocation(writer: Writer) -> Variable:
         (f"T.fill({x.name}, 3)", x.dtype, x.dims),
         (f"T.fill({x.name}, {x.name}.shape[0])", x.dtype, x.dims),
     ]
+    added = x.ndim - part.ndim
+    if added >= 0 and all(dim in ("1", x.dims[added + k]) for k, dim in enumerate(part.dims)):
+        shape = f"*[{x.name}.shape[k] for k in range({x.ndim})]"
+        forms.append((f"T.alloc({part.name}, {shape})", part.dtype, x.dims))
     text, dtype, dims = writer.choose(forms)
     return writer.add(text, dtype, dims, x, exact=True)
 

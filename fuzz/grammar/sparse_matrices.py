@@ -70,6 +70,6 @@ def write(writer: Writer) -> Variable:
     result_dtype = "int32" if "nnz" in text else result_dtype
     exact = "sigmoid" not in text
     operands = [variable for variable in (x, y, z, w, row) if variable.name in text]
-    # Give each unknown length a unique text, because equal texts mean equal lengths.
+    # Give each unknown length a unique string, because equal strings mean equal lengths.
     dims = tuple(f"?{text}{axis}" if dim == "?" else dim for axis, dim in enumerate(dims))
     return writer.add(text, result_dtype, dims, *operands, exact=exact)

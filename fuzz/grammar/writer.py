@@ -24,9 +24,9 @@ class Variable:
     """A variable of the program.
 
     Args:
-        dims: one text for each dimension: "1" if the dimension is broadcastable, another number if
-            its length is fixed, an element of SIZES, or any other text for a computed length. Equal
-            texts mean equal lengths.
+        dims: a string for each dimension: "1" if the dimension is broadcastable, another number if
+            its length is fixed, an element of SIZES, or any other string for a computed length.
+            Equal strings mean equal lengths.
         exact: whether the elements are exact: operations without rounding compute them from inputs
             of few bits.
         depth: the number of operations between the inputs and the variable.

@@ -42,7 +42,7 @@ class Conda:
         version = self("conda --version", self.home).stdout
         return tuple(map(int, version.split()[-1].split(".")[:2]))
 
-    def prefix(self, name: str) -> Path:
+    def get_prefix(self, name: str) -> Path:
         """Return the prefix of the environment ``name``."""
         return self.home / "envs" / name
 
@@ -78,7 +78,7 @@ class Conda:
         assert done.returncode == 0, f"{script}\n{done.stdout}"
         return done.stdout
 
-    def with_home(self, home: Path) -> Conda:
+    def change_home(self, home: Path) -> Conda:
         """Return the same installation with a different home directory."""
         home.mkdir(parents=True, exist_ok=True)
         return replace(self, home=home)

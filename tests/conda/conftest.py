@@ -59,7 +59,7 @@ def conda(
 @pytest.fixture
 def user(conda: Conda, tmp_path: Path) -> Iterator[Conda]:
     """Return a conda installation with a new home directory."""
-    yield conda.with_home(tmp_path / "home")
+    yield conda.change_home(tmp_path / "home")
     shutil.rmtree(tmp_path / "home")
 
 

@@ -40,7 +40,7 @@ def test_conda_build_builds_the_channels_packages(
     script = read_blocks()[BY_HAND].replace(EXAMPLE, f"file://{channel}")
     assert script.count("recipes/zlib ") == 1
     script = script.replace("recipes/zlib ", f"recipes/{recipe} ")
-    user.run(script, paths.ROOT, THEANO_FAST_CACHE=str(paths.cache()))
+    user.run(script, paths.ROOT, THEANO_FAST_CACHE=str(paths.get_cache()))
     packages = list((user.home / "bld").glob("*/*.conda"))
     assert packages
     for package in packages:
@@ -62,7 +62,7 @@ def test_conda_build_as_the_engine_builds_the_lock_files_bytes(
     version, lock_version = (engine.get_version(name) for name in ("conda-build", "rattler-build"))
     if version != lock_version:
         pytest.skip(
-            f"{conda_build.bin} has py-rattler-build {version}, the lock file is of {lock_version}"
+            f"{conda_build.bin} has py-rattler-build {version}; the lock file needs {lock_version}"
         )
     project, cache = tmp_path / "project", tmp_path / "cache"
     for name in PROJECT:
@@ -71,11 +71,11 @@ def test_conda_build_as_the_engine_builds_the_lock_files_bytes(
         project.mkdir(exist_ok=True)
         copy(origin, project / name)
     # Fill the cache with all packages except the packages of the recipe.
-    plan = Build.of_stack("openblas", Options()).plan
+    plan = Build.create("openblas", Options()).plan
     for name, key in plan.keys.items():
         if name != recipe:
-            link_files(paths.package_cache() / key, cache / "packages" / key)
-    link_files(paths.source_cache(), cache / "sources")
+            link_files(paths.get_package_cache() / key, cache / "packages" / key)
+    link_files(paths.get_source_cache(), cache / "sources")
     (user.home / ".condarc").write_text(CONDARC)
     (flags,) = re.findall(r"--stack\S+ --engine\S+", read_blocks()[AS_ENGINE])
     output = user.run(

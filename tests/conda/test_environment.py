@@ -21,7 +21,7 @@ NAME = "theano-openblas"
 @pytest.fixture(scope="module")
 def installed(conda: Conda, served: str) -> Conda:
     """Install openblas from the lock file over HTTP; return conda with the environment's home."""
-    user = conda.with_home(conda.home / "installed")
+    user = conda.change_home(conda.home / "installed")
     file = shutil.copy(paths.LOCKS / "openblas" / envs.LOCK_NAME, user.home)
     run_first_lines(user, Path(file), served)
     return user
@@ -30,7 +30,7 @@ def installed(conda: Conda, served: str) -> Conda:
 @pytest.fixture(scope="module")
 def prefix(installed: Conda) -> Path:
     """Return the prefix of the installed environment."""
-    return installed.prefix(NAME)
+    return installed.get_prefix(NAME)
 
 
 def test_conda_lists_the_lock_files_packages(installed: Conda, served: str, tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_the_environment_can_be_activated(installed: Conda, tmp_path: Path) -> N
         python -c "import sys, theano; print(sys.prefix, theano.config.blas.ldflags)"
         conda deactivate
     """
-    prefix = installed.prefix(NAME)
+    prefix = installed.get_prefix(NAME)
     assert f'{prefix} "-L{prefix}/lib" -lopenblas\n' in installed.run(script, tmp_path)
 
 
@@ -111,8 +111,8 @@ def test_a_clone_is_verified(
     installed: Conda, prefix: Path, tmp_path: Path, verify: Verify
 ) -> None:
     installed.run(read_page("Copy")[0], tmp_path)
-    assert list_installed(installed.prefix("copy")) == list_installed(prefix)
-    verify(installed.prefix("copy"))
+    assert list_installed(installed.get_prefix("copy")) == list_installed(prefix)
+    verify(installed.get_prefix("copy"))
 
 
 def test_the_environment_is_exported_and_created_again(
@@ -122,8 +122,8 @@ def test_the_environment_is_exported_and_created_again(
     if installed.version < oldest:
         pytest.skip(f"environment.yml is for conda {oldest[0]}.{oldest[1]} or newer")
     installed.run(read_page("Copy")[1], tmp_path)
-    assert list_installed(installed.prefix("again")) == list_installed(prefix)
-    verify(installed.prefix("again"))
+    assert list_installed(installed.get_prefix("again")) == list_installed(prefix)
+    verify(installed.get_prefix("again"))
 
 
 def test_a_packed_copy_runs_elsewhere(installed: Conda, prefix: Path, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_packed_copy_runs_elsewhere(installed: Conda, prefix: Path, tmp_path: 
         hidden.rename(prefix)
 
 
-def test_a_prefix_with_a_space(installed: Conda, tmp_path: Path, verify: Verify) -> None:
+def test_a_prefix_may_contain_a_space(installed: Conda, tmp_path: Path, verify: Verify) -> None:
     prefix = tmp_path / "my environments" / "theano"
     installed.run(f"conda create --yes --prefix '{prefix}' --clone {NAME}", tmp_path)
     verify(prefix)

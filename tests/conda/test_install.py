@@ -41,7 +41,7 @@ def test_the_first_lines_install_the_stack(
         assert done.returncode != 0
         return
     assert done.returncode == 0, done.stdout
-    prefix = user.prefix(f"theano-{stack}")
+    prefix = user.get_prefix(f"theano-{stack}")
     assert list_installed(prefix) == set(read_lock(stack))
     verify(prefix)
 
@@ -65,7 +65,7 @@ def test_a_channel_of_condarc_adds_no_package(
     (user.home / ".condarc").write_text(f"channels: [{foreign_channel}]\n")
     file = shutil.copy(paths.LOCKS / "openblas" / "environment.yml", tmp_path)
     run_first_lines(user, Path(file), f"file://{channel}")
-    assert list_installed(user.prefix("theano-openblas")) == set(read_lock("openblas"))
+    assert list_installed(user.get_prefix("theano-openblas")) == set(read_lock("openblas"))
 
 
 def test_an_unreachable_channel_of_condarc_has_no_effect(
@@ -74,7 +74,7 @@ def test_an_unreachable_channel_of_condarc_has_no_effect(
     (user.home / ".condarc").write_text("channels: [http://127.0.0.1:1/nowhere]\n")
     _, create, verify = read_page("Install")
     user.run(create.replace(EXAMPLE, address), tmp_path)
-    assert list_installed(user.prefix("theano-openblas")) == set(read_lock("openblas"))
+    assert list_installed(user.get_prefix("theano-openblas")) == set(read_lock("openblas"))
     assert " 0 failed" in user.run(verify, tmp_path)
 
 

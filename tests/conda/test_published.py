@@ -17,7 +17,7 @@ def test_a_stack_is_installed_by_its_name(
     directory, address = published
     create = read_page("Install")[1].replace(EXAMPLE, address)
     user.run(create, tmp_path)
-    prefix = user.prefix("theano-openblas")
+    prefix = user.get_prefix("theano-openblas")
     assert list_installed(prefix) == {file.name for file in directory.glob("*/*.conda")}
     verify(prefix)
 
@@ -30,7 +30,7 @@ def test_a_published_lock_file_has_the_channels_address(
     user.run(f"conda create --yes --name locked --file {lock}", tmp_path)
     urls = re.findall(r"^(\S+)/\w[\w-]+/\S+#sha256:", lock.read_text(), re.MULTILINE)
     assert set(urls) == {address}
-    assert len(list_installed(user.prefix("locked"))) == len(urls)
+    assert len(list_installed(user.get_prefix("locked"))) == len(urls)
 
 
 def test_conda_search_describes_a_package(

@@ -71,7 +71,7 @@ def test_update_installs_a_newer_build(
     address = f"file://{channel_copy}"
     file = shutil.copy(paths.LOCKS / "openblas" / name, tmp_path)
     run_first_lines(user, Path(file), address)
-    prefix = user.prefix(NAME)
+    prefix = user.get_prefix(NAME)
     assert list_installed(prefix) == before
     (update,) = read_page("Update")
     user.run(update.replace(EXAMPLE, address), tmp_path)

@@ -90,6 +90,8 @@ def emulate(emulator_folder, tmp_path):
             "EMULATOR": str(emulator_folder),
             "EMULATOR_HEADER": str(HERE / "emulator.h"),
             "CBLAS": f"{sys.prefix}/lib/libopenblas.so",
+            # For this device, libgpuarray uses no machine code of NVRTC.
+            "CAPABILITY": "120",
             **settings,
         }
         device = "device=cuda0,force_device=True,dnn.enabled=False"

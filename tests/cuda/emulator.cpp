@@ -7,8 +7,8 @@
    graph, and do not run. cuGraphLaunch runs them. Functions that a capture does not allow, such as
    synchronizations, fail and make the capture invalid.
 
-   $EMULATOR is the folder for compiled kernels, $EMULATOR_HEADER the path of emulator.h, and $CBLAS
-   the path of the CBLAS library. */
+   $EMULATOR is the folder for compiled kernels. $EMULATOR_HEADER is the path of emulator.h. $CBLAS
+   is the path of the CBLAS library. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,8 +29,8 @@ extern "C" {
 
 #ifdef DRIVER
 
-// The data of the last cuLinkAddData: the path of a compiled kernel's shared library, which takes
-// the place of PTX.
+// The data of the last cuLinkAddData: the path of a compiled kernel's shared library, which
+// replaces PTX.
 static std::string image;
 
 int cuLinkAddData_v2(void *, int, void *data, size_t size) {

@@ -165,7 +165,7 @@ def samples():
 def not_float16():
     """Return the outputs of ops without float16; return no outputs if FLOAT is float16.
 
-    These ops have no kernel for float16, or their C code calculates with it as with a C number.
+    These ops have no kernel for float16, or their C code calculates with ga_half, a struct.
     """
     if FLOAT == "float16":
         return []

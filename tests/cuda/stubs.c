@@ -90,7 +90,14 @@ int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long lo
   return handle(executable);
 }
 
+/* Each link translates a kernel from PTX. Append a line to the file $TRANSLATIONS, if this variable
+   is set. */
 int cuLinkComplete(void *link, void **image, size_t *size) {
+  FILE *log = getenv("TRANSLATIONS") ? fopen(getenv("TRANSLATIONS"), "a") : NULL;
+  if (log) {
+    fprintf(log, "translated\n");
+    fclose(log);
+  }
   return *image = "image", *size = 6, 0;
 }
 
@@ -143,6 +150,7 @@ static function *real(const char *name) {
 
 FORWARD(nvrtcVersion) FORWARD(nvrtcCreateProgram) FORWARD(nvrtcDestroyProgram)
 FORWARD(nvrtcGetErrorString) FORWARD(nvrtcGetPTX) FORWARD(nvrtcGetPTXSize)
+FORWARD(nvrtcGetCUBIN) FORWARD(nvrtcGetCUBINSize)
 FORWARD(nvrtcGetProgramLog) FORWARD(nvrtcGetProgramLogSize)
 
 static void append_line(const char *file, const char *machine, int status) {
@@ -152,10 +160,10 @@ static void append_line(const char *file, const char *machine, int status) {
 }
 
 /* Compile for sm_NN instead of compute_NN. Append a line to the file $KERNELS with the
-   architecture and the compilation's status: "sm_90 0" is a success. If this is not the main thread,
-   append the line to the file $EARLY_KERNELS too, if the variable is set, and append only successes to
-   $KERNELS: the main thread compiles a kernel again if an op requests it and its early compilation
-   failed. */
+   architecture and the compilation's status: "sm_90 0" is a success. Other threads than the main
+   thread compile kernels early. They append each line to the file $EARLY_KERNELS, if this variable
+   is set, and only successes to $KERNELS. If an early compilation failed and an op requests the
+   kernel, the main thread compiles the kernel again. */
 int nvrtcCompileProgram(void *program, int count, const char **options) {
   const char *new_options[16];
   char machine[32] = "";
@@ -163,10 +171,13 @@ int nvrtcCompileProgram(void *program, int count, const char **options) {
   long status;
 
   for (int i = 0; i < count; i++)
-    if (strncmp(options[i], "compute_", 8))
+    if (strcmp(options[i], "-arch"))
       new_options[i] = options[i];
-    else
-      snprintf(machine, sizeof machine, "sm_%s", options[i] + 8), new_options[i] = machine;
+    else {
+      snprintf(machine, sizeof machine, "sm_%s", strchr(options[i + 1], '_') + 1);
+      new_options[i] = options[i];
+      new_options[++i] = machine;
+    }
   status = (long)real("nvrtcCompileProgram")(program, (void *)(long)count, new_options, 0, 0, 0);
   if (!is_early || !(int)status)
     append_line(getenv("KERNELS"), machine, (int)status);

@@ -7,7 +7,7 @@ import pytest
 
 COMPILE = Path(__file__).with_name("compile.py")
 
-# Base classes of ops, which graphs do not contain.
+# Base classes. Graphs contain only ops of their subclasses.
 BASES = {
     "BaseGpuCorr3dMM",
     "BaseGpuCorrMM",

@@ -117,7 +117,7 @@ print(json.dumps([started, n_constants, correct]))
 
 
 def test_the_optimizer_compiles_no_module_to_transfer_constants(emulate, compiledir):
-    """One run of g++ compiles all modules, with -O1 unless a flag says otherwise."""
+    """One run of g++ compiles all modules, with -O1 unless a flag sets another level."""
     done = emulate("-c", CONSTANTS, flags=f"cmodule.jobs=1,{compiledir}")
     assert done.returncode == 0, done.stderr
     commands, n_constants, correct = json.loads(done.stdout.splitlines()[-1])
@@ -151,10 +151,10 @@ def test_threads_compile_the_kernels_of_modules(run, compiledir, tmp_path):
     done = run("-c", PROGRAM.replace("PREPARE", "True"), flags=flags, EARLY_KERNELS=str(early))
     assert done.returncode == 0, done.stderr
     assert set(done.kernels) == {("sm_90", "0")}
-    # Each sum along an axis has a kernel, each sum of all elements has two.
+    # Each sum along an axis has one kernel. Each sum of all elements has two kernels.
     assert len(early.read_text().splitlines()) == 8
     files = [path for path in tmp_path.rglob("gpuarray_kernels/*/*/*") if path.is_file()]
-    assert len(done.kernels) == len(files)
+    assert len(done.kernels) == len(files) - 6
 
 
 def test_a_kernel_that_does_not_compile_early_has_its_error(run, compiledir, tmp_path):
@@ -162,13 +162,74 @@ def test_a_kernel_that_does_not_compile_early_has_its_error(run, compiledir, tmp
     done = run("-c", BROKEN, flags=compiledir, EARLY_KERNELS=str(early))
     assert done.returncode == 0, done.stderr
     assert "NVRTC_ERROR_COMPILATION" in done.stdout
-    # The thread's compilation, and libgpuarray's.
+    # First a thread compiles the kernel, then libgpuarray compiles it. Both compilations fail.
     assert early.read_text().count("sm_90 6") == 1
     assert done.kernels.count(("sm_90", "6")) == 1
 
 
-# Initialize the device: libgpuarray compiles the kernels of its BLAS.
+# Initialize the device: libgpuarray requests the kernels of its BLAS. NVRTC compiles them for a
+# Blackwell GPU, for which the environment has no machine code.
 START = "import compile as stubs; stubs.start()"
+BLACKWELL = {"CAPABILITY": "120"}
+# Request a kernel ahead, but initialize no module. Wait at most 60 seconds until a thread has
+# compiled the kernel.
+AHEAD = f"""{START}
+import os, time, types
+from theano.gpuarray import early_kernels, elemwise_kernels
+source = '#include "cluda.h"' + chr(10) + 'KERNEL void k(float *x) {{ x[0] = 1; }}'
+code = elemwise_kernels.declare_kernels([source], "k")
+module = types.SimpleNamespace(support_code=[code], hash_placeholder="HASH", code_hash="")
+early_kernels.compile_kernels_ahead([module])
+end = time.time() + 60
+while not os.path.exists(os.environ["EARLY_KERNELS"]) and time.time() < end:
+    time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_threads_do_not_wait_for_a_kernel_of_libgpuarray(run, compiledir, tmp_path, cached):
+    """libgpuarray passes the header of all kernels, although it has cached its own kernels."""
+    if cached:
+        assert run("-c", START, flags=compiledir, **BLACKWELL).kernels
+    early = tmp_path / "early"
+    done = run("-c", AHEAD, flags=compiledir, EARLY_KERNELS=str(early), **BLACKWELL)
+    assert done.returncode == 0, done.stderr
+    assert early.read_text() == "sm_90 0\n"
+
+
+@pytest.mark.parametrize(("capability", "architecture"), [("75", "sm_75"), ("120", "sm_90")])
+def test_the_driver_translates_no_kernel_that_a_thread_compiled(
+    run, compiledir, tmp_path, capability, architecture
+):
+    """Threads compile to machine code. On Blackwell, the driver translates PTX of compute_90."""
+    files = {name: tmp_path / name.lower() for name in ("EARLY_KERNELS", "TRANSLATIONS")}
+    settings = {name: str(file) for name, file in files.items()}
+    program = PROGRAM.replace("PREPARE", "True")
+    flags = f"dnn.enabled=False,{compiledir}"
+    done = run("-c", program, flags=flags, CAPABILITY=capability, **settings)
+    assert done.returncode == 0, done.stderr
+    assert set(done.kernels) == {(architecture, "0")}
+    n_early, n_translated = (
+        len(file.read_text().splitlines()) if file.exists() else 0 for file in files.values()
+    )
+    print(
+        f"{len(done.kernels)} kernels, {n_early} in threads, the driver translates {n_translated}"
+    )
+    assert n_early >= 8
+    assert n_translated == (len(done.kernels) if capability == "120" else 0)
+
+
+@pytest.mark.parametrize("capability", ["75", "80", "86", "89", "90"])
+def test_the_kernels_of_libgpuarrays_blas_are_shipped(run, compiledir, tmp_path, capability):
+    """NVRTC compiles no kernel when a device is initialized, and the driver translates none."""
+    translations = tmp_path / "translations"
+    variables = {"CAPABILITY": capability, "TRANSLATIONS": str(translations)}
+    done = run("-c", START, flags=compiledir, **variables)
+    assert done.returncode == 0, done.stderr
+    assert done.kernels == []
+    assert not translations.exists()
+    files = [path for path in tmp_path.rglob("gpuarray_kernels/*/*/*") if path.is_file()]
+    assert len(files) == 6
 
 
 def test_a_device_of_another_architecture_has_other_kernels(run, compiledir):
@@ -180,16 +241,16 @@ def test_a_device_of_another_architecture_has_other_kernels(run, compiledir):
 
 def test_a_damaged_kernel_is_compiled_again(run, compiledir, tmp_path):
     """A file that is too short, as after a loss of power, is replaced."""
-    n_kernels = len(run("-c", START, flags=compiledir).kernels)
+    n_kernels = len(run("-c", START, flags=compiledir, **BLACKWELL).kernels)
     files = [path for path in tmp_path.rglob("gpuarray_kernels/*/*/*") if path.is_file()]
     assert len(files) == n_kernels
     for number, file in enumerate(files):
         content = file.read_bytes()
         file.write_bytes(content[: len(content) * number // n_kernels])
-    done = run("-c", START, flags=compiledir)
+    done = run("-c", START, flags=compiledir, **BLACKWELL)
     assert done.returncode == 0, done.stderr
     assert len(done.kernels) == n_kernels
-    assert run("-c", START, flags=compiledir).kernels == []
+    assert run("-c", START, flags=compiledir, **BLACKWELL).kernels == []
 
 
 def test_kernels_that_others_could_have_written_are_not_loaded(run, tmp_path):
@@ -197,4 +258,4 @@ def test_kernels_that_others_could_have_written_are_not_loaded(run, tmp_path):
     folder.mkdir()
     folder.chmod(0o777)
     for _ in range(2):
-        assert run("-c", START, flags=f"gpuarray.cache_path={folder}").kernels
+        assert run("-c", START, flags=f"gpuarray.cache_path={folder}", **BLACKWELL).kernels

@@ -1,7 +1,7 @@
 """cuda/gpuarray-kernels.patch: one kernel computes several elementwise results.
 
 On the emulated device, results equal the CPU's results within rounding, for all shapes, types and
-memory orders. They equal the results of Theano's own kernels exactly. Without the patch, each
+memory orders. Results equal the results of Theano's own kernels exactly. Without the patch, each
 result needs a kernel launch.
 """
 
@@ -217,7 +217,7 @@ CPU = "device=cpu,force_device=False"
 
 
 def compute(emulate, *arguments, flags=""):
-    """Run a program, which is the first argument, on the emulated device; return its lines."""
+    """Run a program with arguments on the emulated device; return the lines of its output."""
     done = emulate("-c", *arguments, flags=flags)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

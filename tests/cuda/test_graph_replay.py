@@ -8,7 +8,7 @@ import json
 import pytest
 
 # `show` prints results. `count` prints, for each function, how many graphs it launched, and how
-# often its device segments ran as usual after the first two calls.
+# often its device segments ran without a graph after the first two calls.
 COMMON = """
 import numpy as np
 import theano
@@ -28,8 +28,8 @@ x, v, n, rows = T.dmatrix(), T.dvector(), T.lscalar(), T.lvector()
 w, b = theano.shared(draw(4, 4)), theano.shared(draw(4))
 """
 # Maps the name of a case to a program and to the numbers that `count` prints, or to None if the
-# numbers depend on addresses. All nodes run as usual in the first two calls. For each key, a device
-# segment runs as usual once more, and is captured in its next run; `count` counts both runs.
+# numbers depend on addresses. In the first two calls, all nodes run without graphs. For each key, a
+# device segment runs without a graph once more, and its next run is captured. `count` counts both.
 CASES = {
     # Batches of two sizes have two graphs. set_value changes the address of `w`, so each size needs
     # another graph.
@@ -188,7 +188,7 @@ count(f, g)
 """,
         None,
     ),
-    # A function with conditions runs as usual.
+    # A function with conditions runs without graphs.
     "condition": (
         """
 f = theano.function([x, n], theano.ifelse.ifelse(T.gt(n, 3), T.dot(x, w), T.exp(x)).sum(0))

@@ -1,4 +1,4 @@
-"""cuda/gpuarray-kernels.patch: Theano's own kernels compute right results and report errors.
+"""cuda/gpuarray-kernels.patch: Theano's own kernels compute correct results and report errors.
 
 Without the patch, many reductions are 0, no kernel takes rows, a kernel increments the elements of
 a vector one after the other, and a process crashes if a kernel does not compile.

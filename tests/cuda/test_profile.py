@@ -15,7 +15,7 @@ for _ in range(5):
 
 
 def test_the_profile_has_the_calls_of_the_driver(emulate, tmp_path):
-    """It has the calls of the first two calls of a function, and of each later call."""
+    """The report has the numbers of driver calls in each of two first calls and per later call."""
     program, out = tmp_path / "program.py", tmp_path / "profile"
     program.write_text(PROGRAM)
     done = emulate("-m", "theano_fast", "profile", "run", "--out", out, program)

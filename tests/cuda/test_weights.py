@@ -33,7 +33,7 @@ def test_the_parts_cover_all_weights(run, mode, direction, input_mode):
         inputs = directions * UNITS if layer >= directions else INPUTS
         if layer < directions and input_mode == "skip":
             inputs = 0
-        # First, each gate has a matrix and a bias for the input; then, each has them for the state.
+        # The first matrices multiply the input, one for each gate. The others multiply the state.
         matrices = [[inputs, UNITS if inputs else 0]] * GATES[mode]
         matrices += [[UNITS, UNITS]] * GATES[mode]
         assert shapes[::2] == matrices

@@ -120,11 +120,11 @@ def project(tmp_path: Path) -> Project:
     root = tmp_path / "project"
     project = Project(root, PROJECT, root / "cache")
     # Fill the cache with the compilers and build tools that zlib needs, so that only zlib is built.
-    plan = Build.of_stack("openblas", Options()).plan
+    plan = Build.create("openblas", Options()).plan
     for name in sorted(plan.collect_needs("zlib")):
         shutil.copytree(paths.RECIPES / name, root / "recipes" / name)
         entry = Path("packages", plan.keys[name])
-        shutil.copytree(paths.cache() / entry, project.cache / entry, copy_function=os.link)
+        shutil.copytree(paths.get_cache() / entry, project.cache / entry, copy_function=os.link)
     (root / "recipes" / "theano-stack").mkdir()
     (root / "recipes" / "theano-stack" / "recipe.yaml").write_text(METAPACKAGE)
     return project
@@ -133,7 +133,7 @@ def project(tmp_path: Path) -> Project:
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
     """Return a directory with zlib's source archive, as `./invoke fetch --to` writes it."""
-    plan = Build.of_stack("openblas", Options()).plan
+    plan = Build.create("openblas", Options()).plan
     recipes = {recipe.name: recipe for recipe in plan.recipes}
     directory = tmp_path / "sources"
     copy_to(directory, fetch(recipes["zlib"].sources))

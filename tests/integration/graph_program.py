@@ -1,13 +1,13 @@
 """Compile and call graphs. Each line of standard input describes one graph in JSON.
 
-A description has the format of ``random_graphs.py``, or is the name of a graph of the bench. The
+A description has the format of ``random_graphs.py``, or is the name of a graph of ``bench/``. The
 program answers each line with a line of JSON, which contains:
 
 - ``values``: the outputs, the sum of all their elements, and the gradients of this sum
 - ``graph``: descriptions of the nodes of the optimized graph
 - ``steps``: the number of steps of each Scan
 
-For a graph of the bench, ``values`` are losses. If the graph cannot be computed, the answer
+For a graph of ``bench/``, ``values`` are losses. If the graph cannot be computed, the answer
 contains only ``error``. The program runs on any Theano, and on Python 3.9 and later.
 """
 
@@ -189,7 +189,7 @@ def evaluate(description):
 
 
 def train(graph):
-    """Run three training steps of a graph of the bench; return the answer."""
+    """Run three training steps of a graph of ``bench/``; return the answer."""
     compiled = []
 
     def function(*args, **kwargs):
@@ -201,7 +201,7 @@ def train(graph):
 
 
 def answer(question):
-    """Return the answer for the name of a bench graph, or for the description of a graph."""
+    """Return the answer for the name of a graph of ``bench/``, or for a description."""
     if isinstance(question, str):
         return train(question)
     signal.setitimer(signal.ITIMER_PROF, LIMIT)

@@ -1,4 +1,4 @@
-"""Compile a graph of the bench, call it, and print its costs in JSON.
+"""Compile a graph of ``bench/``, call it, and print its costs in JSON.
 
     instructions_program.py GRAPH instructions|counts
 

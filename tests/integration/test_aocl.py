@@ -73,7 +73,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory, archive: Path) -> Project
     """Copy this checkout, and install STACK with the fake library in the copy."""
     if envs.read_installed_digest(STACK) is None:
         pytest.skip(f"build/envs/{STACK} is not built")
-    checkout = Project(tmp_path_factory.mktemp("aocl") / "checkout", CHECKOUT, paths.cache())
+    checkout = Project(tmp_path_factory.mktemp("aocl") / "checkout", CHECKOUT, paths.get_cache())
     status, output = checkout.invoke("env", f"--stack={STACK}", f"--amdlibm-archive={archive}")
     assert status == 0, output
     return checkout
@@ -139,7 +139,7 @@ def test_a_function_that_is_wrong_on_this_processor_fails_verification(
 def test_no_other_stack_uses_amds_library(checkout: Project) -> None:
     assert not (checkout.root / "envs").exists()
     assert (checkout.root / "build" / "locks" / f"{STACK}-aocl" / envs.LOCK_NAME).exists()
-    # The channel contains AMD's package and this project's package. Each stack gets its own.
+    # The channel contains two packages of amdlibm: AMD's and this project's. Stacks choose one.
     status, output = checkout.invoke("packages", f"--stack={STACK}")
     assert status == 0, output
     channel = str(checkout.root / "build" / "channel")

@@ -220,7 +220,7 @@ def test_an_interrupted_build_stops_all_processes_and_is_resumed(
 
 
 @pytest.mark.thorough
-def test_output_without_a_terminal(project: Project, sources: Path) -> None:
+def test_without_a_terminal_the_output_is_plain_text(project: Project, sources: Path) -> None:
     arguments = (*BUILD, f"--sources={sources}", "--timings")
     status, output = project.invoke(*arguments, FORCE_COLOR="1")
     assert status == 0, output

@@ -15,7 +15,7 @@ import pytest
 from builder.common import paths
 from builder.environment import envs
 from builder.package import binaries, canonical, solver
-from builder.source.sources import sha256
+from builder.source.sources import hash_file
 
 
 def read_lock() -> list[tuple[str, str]]:
@@ -43,7 +43,7 @@ def test_an_environment_installs_from_the_lock_file_over_http(
     for package, digest in read_lock():
         file = tmp_path / package.rpartition("/")[2]
         urllib.request.urlretrieve(f"{address}/{package}", file)
-        assert sha256(file) == digest
+        assert hash_file(file) == digest
         files.append(str(file))
     environment = tmp_path / "env"
     solver.call("install", files=files, prefix=str(environment), cache=str(tmp_path / "cache"))

@@ -79,7 +79,7 @@ def test_after():
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """Return a directory that contains FILE, in place of a site-packages with Theano's tests."""
+    """Return a directory that contains FILE, instead of a site-packages with Theano's tests."""
     file = tmp_path / "site" / FILE
     file.parent.mkdir(parents=True)
     file.write_text(TESTS)
@@ -195,7 +195,7 @@ def test_theanos_tests_run_in_the_stack(
 ) -> None:
     _use_small_table(monkeypatch, tmp_path, "")
     quick = conformance.make_selection("quick", "1/1")
-    conformance.judge("openblas", quick, 2)
+    conformance.check_stack("openblas", quick, 2)
     assert "openblas: 7 passed, 0 failed, 0 expected failures, 0 skipped, 0 not run" in (
         capsys.readouterr().out
     )
@@ -208,7 +208,7 @@ def test_theanos_tests_run_in_the_stack(
         "stock = false }",
     )
     with pytest.raises(ConformanceFailed, match=f"c: {test}: passed, but is listed as failing: r"):
-        conformance.judge("openblas", quick, 2)
+        conformance.check_stack("openblas", quick, 2)
 
 
 def test_an_unlisted_failure_is_a_deviation(interpreter: Interpreter, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ PARTS = ("LICENSE", "builder", "invoke", "recipes", "requirements.txt", "runtime
 PLAN = """
 from builder.options import Options
 from builder.pipeline import Build
-build = Build.of_stack("mkl-cuda", Options())
+build = Build.create("mkl-cuda", Options())
 print(build.stack.axes["blas"], build.stack.axes["device"], *sorted(build.plan.keys))
 """
 
@@ -40,7 +40,7 @@ def read_blocks(heading: str, language: str) -> list[str]:
 @pytest.fixture
 def checkout(tmp_path: Path) -> Project:
     """Return a copy of the checkout that uses the user's package cache."""
-    return Project(tmp_path / "checkout", PARTS, paths.cache())
+    return Project(tmp_path / "checkout", PARTS, paths.get_cache())
 
 
 def append_to_stacks(checkout: Project, text: str) -> None:

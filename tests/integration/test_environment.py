@@ -166,7 +166,7 @@ def test_the_environment_moves_with_conda_pack(
 def test_the_installed_packages_match_the_lock_file(prefix: Path) -> None:
     lock = paths.LOCKS / "openblas" / envs.LOCK_NAME
     lines = [line for line in lock.read_text().splitlines() if line.startswith("CHANNEL/")]
-    installed = report.read(report.stack_file("openblas"))["packages"]
+    installed = report.read(report.get_stack_file("openblas"))["packages"]
     assert {line.removeprefix("CHANNEL/").split("#")[0] for line in lines} == set(installed)
     for line in lines:
         path, _, digest = line.removeprefix("CHANNEL/").partition("#sha256:")
@@ -236,7 +236,7 @@ def test_reference_blas_fails_verification(prefix: Path, run: Run, tmp_path: Pat
     packages = [
         *(
             file
-            for file in report.read(report.stack_file("openblas"))["packages"]
+            for file in report.read(report.get_stack_file("openblas"))["packages"]
             if "_openblas" not in file
             or not Path(file).name.startswith(("libblas-", "libcblas-", "liblapack-"))
         ),
@@ -246,7 +246,7 @@ def test_reference_blas_fails_verification(prefix: Path, run: Run, tmp_path: Pat
         "install",
         files=[str(paths.CHANNEL / package) for package in packages],
         prefix=str(broken),
-        cache=str(paths.engine_cache() / "pkgs"),
+        cache=str(paths.get_engine_cache() / "pkgs"),
     )
     result = verify(run, broken, "blas")
     assert result.returncode == 1, result.stdout
@@ -300,7 +300,7 @@ def test_a_wrong_vector_function_fails_verification(
 
 
 def test_no_file_contains_the_build_directory(prefix: Path) -> None:
-    work = os.fsencode(paths.work_directory())
+    work = os.fsencode(paths.get_work_directory())
     files = [
         str(file.relative_to(prefix))
         for file in prefix.rglob("*")

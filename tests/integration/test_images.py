@@ -59,7 +59,7 @@ def work(tmp_path: Path) -> Path:
 
 
 def test_the_image_was_verified(image: Image) -> None:
-    document = report.read(report.image_file("openblas"))
+    document = report.read(report.get_image_file("openblas"))
     assert document["id"] == image.id
     assert document["verify"]["verified"]
     assert document["verify"]["counts"]["failed"] == 0
@@ -157,7 +157,7 @@ def test_labels_have_version_stack_and_lock_file(docker: DockerClient, image: Im
     labels = docker.image.inspect(image.reference).config.labels
     assert labels is not None
     assert labels["theano-fast.stack"] == "openblas"
-    lock = report.read(report.image_file("openblas"))["lock"]
+    lock = report.read(report.get_image_file("openblas"))["lock"]
     assert labels["theano-fast.lock"] == f"sha256:{lock}"
     assert labels["org.opencontainers.image.version"] == "0.1.0"
     assert not [value for value in labels.values() if str(paths.ROOT) in value]
@@ -203,7 +203,7 @@ def test_another_build_has_the_same_manifest(image: Image) -> None:
 
 
 # The tests below use a daemon with a small disk, a base image with a shell and two more programs,
-# and a small context in place of an environment.
+# and a small context instead of an environment.
 
 LOCK = Lock("openblas", "x", (Package(Path("/c/theano-fast-0.1.0-py_0.conda"), "noarch", "", 5),))
 
@@ -320,7 +320,9 @@ def test_a_base_that_cannot_be_pulled_is_reported(small_daemon: DockerClient) ->
         (("base-image",), 6, "start the daemon"),
     ],
 )
-def test_wrong_arguments_and_no_daemon(arguments: tuple[str, ...], status: int, words: str) -> None:
+def test_wrong_arguments_and_a_missing_daemon_are_errors(
+    arguments: tuple[str, ...], status: int, words: str
+) -> None:
     if shutil.which("docker") is None:
         pytest.skip("docker is not on PATH; as root: apt-get install docker.io")
     done = subprocess.run(

@@ -115,7 +115,7 @@ def test_an_interruption_lets_fixtures_clean_up(
     [
         ((), 1),
         (("--thorough",), 10),
-        # The nine thorough tests have 7 parts. Parts 0 and 1 have two tests, other parts have one.
+        # The nine thorough tests have 7 parts. Parts 0 and 1 have two tests; other parts have one.
         (("--turn=0",), 2),
         (("--turn=6",), 1),
         (("--turn=20423",), 1),

@@ -19,7 +19,7 @@ from builder.pipeline import Build
 # The fixture `archive` packs the environment twice, which takes minutes.
 pytestmark = pytest.mark.thorough
 
-TOP = packs.top_directory("openblas")
+TOP = packs.get_top_directory("openblas")
 # The init script for bash of each implementation of environment modules.
 MODULES = {
     "lmod": Path("/usr/share/lmod/lmod/init/bash"),
@@ -35,7 +35,7 @@ def archive(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     The archives must have equal bytes. "2.36" is the glibc that the archive requires.
     """
-    lock = Build.of_stack("openblas", Options()).lock()
+    lock = Build.create("openblas", Options()).lock()
     directory = tmp_path_factory.mktemp("packs")
     for file in (directory / "first.tar.gz", directory / "second.tar.gz"):
         packs.write_archive(lock, "2.36", file)

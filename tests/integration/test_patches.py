@@ -68,7 +68,7 @@ def test_the_users_git_configuration_has_no_effect(
         "[diff]\nnoprefix = true\ncontext = 9\nalgorithm = patience\nrenames = copies\n"
         "[core]\nautocrlf = true\nabbrev = 4\nquotePath = false\n[commit]\ngpgSign = true\n"
     )
-    monkeypatch.setenv("THEANO_FAST_CACHE", str(paths.cache()))
+    monkeypatch.setenv("THEANO_FAST_CACHE", str(paths.get_cache()))
     monkeypatch.setenv("HOME", str(home))
     before = read_contents(recipe)
     patches.open_tree("theano")
@@ -159,7 +159,7 @@ def test_broken_and_missing_patches_are_named(recipe: Path) -> None:
         patch.read_text().replace("+    return (isinstance", "+    unused = (isinstance")
     )
     with pytest.raises(
-        CommandFailed, match=r"repeated-indices.*opt\.py:\d+: _unique returns nothing"
+        CommandFailed, match=r"repeated-indices.*opt\.py:\d+: _are_unique returns nothing"
     ):
         patch_states.check_statically()
     name = "build/damaged-modules.patch"

@@ -101,7 +101,7 @@ def test_a_sif_behaves_like_the_image(
         {check["name"]: check["status"] for check in checked["checks"]}
         for checked in (
             json.loads((directory / "report.json").read_text()),
-            report.read(report.image_file("openblas"))["verify"],
+            report.read(report.get_image_file("openblas"))["verify"],
         )
     ]
     assert statuses[0] == statuses[1]

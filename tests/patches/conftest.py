@@ -1,7 +1,7 @@
 """Fixtures for the tests of Theano's patches, which run in the Python of a built environment.
 
 The docstring of a test file names a patch of recipes/theano/patches. Most tests of the file fail
-without this patch. Outside of the standard library, the tests import only theano, numpy, scipy and
+without this patch. Outside of the standard library, the tests import only Theano, NumPy, SciPy and
 pytest. A test also fails if Theano logs that an optimizer failed, unless the test silences the
 logger theano.gof.opt.
 """
@@ -20,6 +20,29 @@ import theano
 # pytest applies this hook to all tests below this folder. The hook fails a test in which an
 # optimizer failed.
 from fail_on_logged import pytest_runtest_call  # noqa: F401
+
+
+@pytest.fixture
+def require_equal_results():
+    """Return a function that requires equal results of a call for several numbers of threads.
+
+    The call returns arrays. The default number of threads is restored after the test.
+    """
+    # Theano without a patch may lack these modules.
+    from theano.tensor import thunks_ext  # noqa: PLC0415
+    from theano.tensor.linkers import count_threads  # noqa: PLC0415
+
+    def require(call, numbers=(1, 2, 5)):
+        results_by_threads = []
+        for threads in numbers:
+            thunks_ext.set_threads(threads)
+            results_by_threads.append(call())
+        for results in results_by_threads[1:]:
+            for result, expected in zip(results, results_by_threads[0], strict=True):
+                assert np.array_equal(result, expected)
+
+    yield require
+    thunks_ext.set_threads(count_threads(os.environ))
 
 
 @pytest.fixture(scope="session")

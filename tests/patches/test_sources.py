@@ -33,6 +33,8 @@ PARTS = (
     "dimshuffle_view.c",
     "theano_gemm.h",
     "theano_products_kernel.h",
+    "theano_correlation_kernels.h",
+    "theano_vector_kernels.h",
 )
 UNITS = sorted(
     file

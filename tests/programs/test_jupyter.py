@@ -72,7 +72,7 @@ def test_graphs_and_plots_are_shown(kernel):
 
 
 def test_variables_stay_usable_after_an_interrupted_call(kernel):
-    """After two interrupted calls of a function, its next call returns the right result."""
+    """After two interrupted calls of a function, its next call returns the correct result."""
     run, interrupt = kernel
     assert run(LONG)[0]["status"] == "ok"
     run("f([1.0])[0]")

@@ -116,7 +116,7 @@ def test_a_training_step_equals_numpys_step():
 BITS, CELLS, WIDTH, UNITS = 4, 10, 6, 32
 
 
-def compute_address(weighting, memory, head):
+def compute_weighting(weighting, memory, head):
     """Return the new weighting of the memory cells by a head: (batch, CELLS).
 
     The head addresses cells by their content, then by their location.
@@ -164,11 +164,11 @@ def build_turing_machine(inputs):
         hidden, *parts = layers.get_output(
             [controller, *heads], {controller_input: tensor.concatenate([x, read], axis=1)}
         )
-        write_at = compute_address(write_at, memory, parts[5:10])
+        write_at = compute_weighting(write_at, memory, parts[5:10])
         erase, add = (vector[:, None] for vector in parts[10:])
         at = write_at[:, :, None]
         memory = memory * (1 - at * erase) + at * add
-        read_at = compute_address(read_at, memory, parts[:5])
+        read_at = compute_weighting(read_at, memory, parts[:5])
         read = (read_at[:, :, None] * memory).sum(1)
         output = layers.get_output(
             answer, {memory_layer: tensor.concatenate([hidden, read], axis=1)}
@@ -185,7 +185,7 @@ def build_turing_machine(inputs):
 
 
 def test_a_turing_machine_learns_to_copy():
-    """The machine reads one to three items and a delimiter, then it must write the items.
+    """The machine reads one to three items and a delimiter. Then it must write the items.
 
     Within 1,500 steps, the last 31 losses are below 0.05, and the rounded outputs are the items.
     """

@@ -13,26 +13,26 @@ from builder.environment.envs import MARK, Environment, Lock
 from builder.options import Options
 from builder.package.channel import Package
 from builder.package.package_cache import Plan
-from builder.pipeline import Build, Target
+from builder.pipeline import BUILD_STEPS, Build
 from builder.stack import stacks
 from builder.timing.timings import Span
 
 PLAN = Plan((), {}, {}, {})
 
 
-def make_build(options: Options | None = None, target: Target = Target.PACKAGES) -> Build:
+def make_build(options: Options | None = None, later: tuple[str, ...] = ()) -> Build:
     """Make a build of the stack openblas with an empty plan."""
-    return Build(stacks.load("openblas"), PLAN, options or Options(), target)
+    return Build(stacks.load("openblas"), PLAN, options or Options(), later)
 
 
 def test_an_unknown_or_missing_engine_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError, match="rattler-build, conda-build"):
-        Build.of_stack("openblas", Options(engine="make"))
+        Build.create("openblas", Options(engine="make"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(HostToolMissing, match="conda-build is not on PATH"):
-        Build.of_stack("openblas", Options(engine="conda-build"))
+        Build.create("openblas", Options(engine="conda-build"))
 
 
 def test_lock_writes_the_lock_file_only_with_write(
@@ -93,11 +93,11 @@ def test_a_build_prints_its_checks_and_the_next_commands(
     monkeypatch.setattr(Build, "install", lambda _: environment)
 
     def run(*_: object, log: Path, **__: object) -> int:
-        report.write({"checks": CHECKS}, report.verification_file("openblas"))
+        report.write({"checks": CHECKS}, report.get_verification_file("openblas"))
         return 0
 
     monkeypatch.setattr(processes, "run_logged", run)
-    make_build(target=Target.VERIFIED_ENVIRONMENT).run()
+    make_build(later=BUILD_STEPS).run()
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "2/3 verification 2 checks passed, 1 skipped (libm), 0:00"
     assert lines[1] == "3/3 report       reports/openblas.json, 0:00"
@@ -108,7 +108,7 @@ def test_a_build_prints_its_checks_and_the_next_commands(
         "./invoke verify --stack=openblas --full",
         "./invoke image --stack=openblas",
     ]
-    make_build(target=Target.VERIFIED_ENVIRONMENT).run()
+    make_build(later=BUILD_STEPS).run()
     assert "openblas: verified before: 2 checks passed, 1 skipped;" in capsys.readouterr().out
 
 

@@ -29,7 +29,7 @@ def test_the_second_build_gets_amds_archive(
         return [rebuilds.Comparison("a", "1", "1", ())]
 
     monkeypatch.setattr(paths, "REPORTS", tmp_path)
-    monkeypatch.setattr(Build, "of_stack", lambda *_: Build(stack, Plan((), {}, {}, {}), options))
+    monkeypatch.setattr(Build, "create", lambda *_: Build(stack, Plan((), {}, {}, {}), options))
     monkeypatch.setattr(Build, "build_packages", lambda _: [])
     monkeypatch.setattr(second_build, "fetch_sources", lambda *_: [])
     monkeypatch.setattr(rebuilds, "select_recipes", lambda *_: [])

@@ -55,7 +55,7 @@ def test_verify_runs_without_the_users_theano_flags(
 
     def run(argv: list[object], *, env: dict[str, str]) -> int:
         variables.update(env)
-        report.write({"passed": True}, report.verification_file("openblas"))
+        report.write({"passed": True}, report.get_verification_file("openblas"))
         return 0
 
     monkeypatch.setattr(processes, "run_on_terminal", run)

@@ -51,8 +51,8 @@ def test_error_messages_for_invalid_arrays_are_unchanged(add, value, error, mess
         add(GOOD, value)
 
 
-def test_outputs_are_right_for_all_shapes_and_orders(add):
-    """Results are right if the output is allocated, reused or resized, for any strides."""
+def test_outputs_are_correct_for_all_shapes_and_orders(add):
+    """Results are correct if the output is allocated, reused or resized, for any strides."""
     for shape in ((2, 3), (2, 3), (4, 1), (0, 5)):
         x, y = np.random.RandomState(0).normal(size=(2, *shape))
         for order in "CF":

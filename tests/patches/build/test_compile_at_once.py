@@ -147,7 +147,7 @@ def test_the_sources_of_kernels_are_in_the_namespace_of_their_module():
         module.add_support_code("struct __struct_compiled_op_<<<<HASH_PLACEHOLDER>>>> {};")
         module.code()
         modules.append(module)
-    outside, first, second = cmodule.DynamicModule.merged_code(modules).split("namespace module_")
+    outside, first, second = cmodule.DynamicModule.merge_code(modules).split("namespace module_")
     assert outside.count("int shared;") == 1
     assert "kernel_unsigned" not in outside
     for number, part in enumerate((first, second)):

@@ -262,8 +262,8 @@ def test_a_process_killed_at_any_moment_leaves_a_valid_cache(run, compiled, base
         "THEANO_FLAGS": f"compiledir={compiled},cmodule.shipped=",
     }
     generator = random.Random(1)
-    # The kill comes at a random time within the duration of the program, in seconds. The key tells
-    # whether the cache is empty (True) or half-filled (False).
+    # The kill comes at a random time within the duration of the program, in seconds. The key is
+    # True for an empty cache, and False for a half-filled cache.
     durations = {True: 10.0, False: 10.0}
     tries = killed = 0
     while killed < KILLS:
@@ -286,6 +286,6 @@ def test_a_process_killed_at_any_moment_leaves_a_valid_cache(run, compiled, base
             process.kill()
             process.wait()
             killed += 1
-            # The next process computes right results, and the process after it compiles nothing.
+            # The next process computes correct results, and the process after it compiles nothing.
             assert run()[1] == ""
             assert run() == (0, "")

@@ -72,7 +72,7 @@ def make_loops(op, arrays):
     """
     try:
         node = op.make_node(*arrays)
-        return node.op.c_linker(node, []).loops()
+        return node.op.c_linker(node, []).make_loops()
     except (TypeError, NotImplementedError, MethodNotDefined):
         return None
 
@@ -122,7 +122,7 @@ def test_the_table_has_all_other_classes_with_c_code():
     undeclared = {
         cls
         for cls in find_subclasses(scalar.ScalarOp) - headers.list_math_dtypes().keys()
-        # The ops of theano.gpuarray are in the set if another test has imported it.
+        # If another test has imported theano.gpuarray, find_subclasses also finds its ops.
         if cls.__module__.startswith("theano.")
         and not cls.__module__.startswith("theano.gpuarray.")
         and cls.c_code is not scalar.ScalarOp.c_code

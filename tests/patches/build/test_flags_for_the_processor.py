@@ -21,7 +21,7 @@ ICELAKE = SKYLAKE_X + (
     "AVX512VNNI AVX512IFMA AVX512VBMI AVX512VBMI2 AVX512BITALG AVX512VPOPCNTDQ AVX512_ICL "
 )
 # Maps a processor to NumPy's names of its features beyond SSE3, and to its level in
-# theano/misc/cpu.py. The mark tells the source of the features. Q: the CPUID bits that
+# theano/misc/cpu.py. The mark names the source of the features. Q: the CPUID bits that
 # `qemu-x86_64 -cpu MODEL` of QEMU 7.2 emulates. X: the CPUID bits of an Intel Xeon of model 207.
 # No mark: the instructions that gcc's manual lists for -march=MODEL.
 PROCESSORS = {
@@ -85,7 +85,7 @@ def flags(monkeypatch):
     return choose
 
 
-def level_names(levels):
+def list_level_names(levels):
     return [level.name for level in levels]
 
 
@@ -117,7 +117,7 @@ def find_vectorized_widths(expression, dtype, directory):
 def test_flags_allow_only_instructions_that_the_processor_has(processor, flags):
     features, level = PROCESSORS[processor]
     chosen = flags(features)
-    assert ["x86-64", *level_names(cpu.find_levels(features.split()))][-1] == level
+    assert ["x86-64", *list_level_names(cpu.find_levels(features.split()))][-1] == level
     macros = run_compiler(config.cxx, *chosen, "-xc++", "-dM", "-E", "/dev/null")
     defined = {words.split()[1] for words in macros.stdout.splitlines()}
     assert {MACROS[macro] for macro in defined & MACROS.keys()} <= {*features.split()}
@@ -212,9 +212,9 @@ def test_processes_with_different_features_can_share_a_compiledir(run, tmp_path)
     all_arguments, *_ = run(flags)
     for name, hide in HIDDEN.items():
         arguments, _, warnings = run(flags, hide)
-        assert (arguments != all_arguments) == (name in level_names(cpu.levels))
+        assert (arguments != all_arguments) == (name in list_level_names(cpu.levels))
         assert not {*cpu.list_level_flags(name)} <= {*arguments}
-        slow = name != "avx512" or "fma" not in level_names(cpu.levels)
+        slow = name != "avx512" or "fma" not in list_level_names(cpu.levels)
         assert ("fused multiply-add" in warnings) == slow
     assert run(flags)[0] == all_arguments
 

@@ -86,7 +86,7 @@ def build_outputs(x):
     return results, tt.exp(x).sum() + tt.cosh(x).prod()
 
 
-def test_outputs_of_a_scan_and_of_other_nodes_have_right_values():
+def test_outputs_of_a_scan_and_of_other_nodes_have_correct_values():
     x = tt.dvector()
     value = last = np.array([0.1, 0.2])
     expected = []
@@ -131,8 +131,8 @@ def test_a_scan_without_c_thunks_needs_no_compiler():
 
 
 @pytest.mark.parametrize("clone", [copy.deepcopy, lambda f: pickle.loads(pickle.dumps(f))])
-def test_a_copied_function_has_right_gradients(clone):
-    """A deep copy, or a loaded pickle, of the gradient of a scan computes the right gradient."""
+def test_a_copied_function_has_correct_gradients(clone):
+    """A deep copy, or a loaded pickle, of the gradient of a scan computes the correct gradient."""
     x, first = tt.dvector(), tt.dscalar()
     outputs, _ = theano.scan(lambda a, p: [a, p], sequences=x, outputs_info=[first, None])
     function = theano.function([x, first], tt.grad(outputs[1].sum(), x), on_unused_input="ignore")

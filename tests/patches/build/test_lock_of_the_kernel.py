@@ -24,7 +24,7 @@ get_lock()
 print("locked", flush=True)
 sys.stdin.read()
 """
-# Adds 1 to the number in a file 20 times. The number is right only if the lock works.
+# Adds 1 to the number in a file 20 times. The number is correct only if the lock works.
 COUNT = """
 import pathlib
 from theano.gof.compilelock import get_lock, release_lock

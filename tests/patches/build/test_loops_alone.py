@@ -26,11 +26,11 @@ def get_source(output):
 
 
 def has_only_loops(output):
-    """Return whether the module that computes a variable does without Python's header."""
+    """Return whether the module that computes a variable does not include Python's header."""
     return "Python.h" not in get_source(output)
 
 
-def scalar_ops(modules=("basic", "basic_scipy")):
+def list_scalar_ops(modules=("basic", "basic_scipy")):
     """Return Theano's own scalar ops of some modules of theano.scalar, without Composites."""
     ops = {
         op
@@ -52,7 +52,7 @@ def test_modules_of_loops_do_not_include_pythons_header():
 def test_every_scalar_op_compiles(dtype):
     """The header of loops declares all names in the C code of Theano's own scalar ops."""
     inputs, outputs = [], []
-    for op, arity in itertools.product(scalar_ops(), (1, 2, 3)):
+    for op, arity in itertools.product(list_scalar_ops(), (1, 2, 3)):
         variables = [tt.TensorType(dtype, (False,))() for _ in range(arity)]
         try:
             output = Elemwise(op)(*variables)
@@ -70,8 +70,8 @@ def test_every_scalar_op_compiles(dtype):
 
 @pytest.mark.parametrize("shape", [(), (1,), (5,), (0,), (3, 4), (2, 1, 3), (2, 3, 4, 5)])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "uint8"])
-def test_values_are_right_for_any_memory_order(shape, dtype):
-    """Results are right for arrays in C order, in Fortran order and reversed."""
+def test_values_are_correct_for_any_memory_order(shape, dtype):
+    """Results are correct for arrays in C order, in Fortran order and reversed."""
     values = np.random.RandomState(0).randint(1, 9, size=(2, *shape)).astype(dtype)
     x, y = (tt.TensorType(dtype, [False] * len(shape))() for _ in range(2))
     function = theano.function([x, y], [x * y + x, x - y])
@@ -83,7 +83,7 @@ def test_values_are_right_for_any_memory_order(shape, dtype):
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (1, 4), (3, 1), (1, 1)])
-def test_broadcast_inputs_have_right_results(shape):
+def test_broadcast_inputs_have_correct_results(shape):
     x, y = tt.dmatrix(), tt.TensorType("float64", [size == 1 for size in shape])()
     function = theano.function([x, y], x - y)
     value = np.random.RandomState(1).normal(size=shape)
@@ -92,7 +92,7 @@ def test_broadcast_inputs_have_right_results(shape):
 
 
 def test_in_place_output_is_the_input_array(thunk_of):
-    """An in-place op writes into the input's array, whatever the output's storage contained."""
+    """An in-place op writes into the input's array, not into the array in the output's storage."""
     x, y = tt.dvectors("x", "y")
     output = Elemwise(scalar.Sub(scalar.transfer_type(1)), {0: 1})(x, y)
     assert has_only_loops(output)
@@ -185,7 +185,7 @@ def test_results_do_not_depend_on_strides(shape, dtype):
 
 
 @STRIDED
-def test_in_place_results_are_right_for_any_strides(thunk_of, shape):
+def test_in_place_results_are_correct_for_any_strides(thunk_of, shape):
     """The loop writes the elements of a strided array, and nothing between them."""
     x, y = tt.dmatrices("x", "y")
     output = Elemwise(scalar.Sub(scalar.transfer_type(0)), {0: 0})(x, y)
@@ -200,7 +200,7 @@ def test_in_place_results_are_right_for_any_strides(thunk_of, shape):
         assert np.count_nonzero(array if array.base is None else array.base) == array.size
 
 
-def test_forty_strided_arrays_have_the_right_sum():
+def test_forty_strided_arrays_have_the_correct_sum():
     inputs = [tt.dmatrix() for _ in range(40)]
     function = theano.function(inputs, sum(inputs))
     value = np.random.RandomState(1).randint(1, 99, (3, 1100)).astype("float64")
@@ -277,7 +277,7 @@ def test_every_op_has_the_same_results_in_place(dtype):
         np.tile(numbers[::-1], len(numbers)),
     ]
     operands = [np.where(operand == 0, 5, operand).astype(dtype) for operand in operands]
-    for op, arity in itertools.product(scalar_ops(["basic"]), (1, 2, 3)):
+    for op, arity in itertools.product(list_scalar_ops(["basic"]), (1, 2, 3)):
         for overwritten in range(arity):
             variables = [tt.TensorType(dtype, (False,))() for _ in range(2 * arity)]
             try:

@@ -154,8 +154,8 @@ def test_types_without_a_hash_are_supported():
     assert theano.function([], ReturnText()())() == "something"
 
 
-def test_nodes_that_differ_in_their_inputs_have_right_results(keyed_nodes):
-    """Results are right for repeated, swapped and constant inputs and other broadcast patterns."""
+def test_nodes_that_differ_in_their_inputs_have_correct_results(keyed_nodes):
+    """Inputs may be repeated, swapped or constant, or have other broadcast patterns."""
     x, y = tt.dvectors("x", "y")
     one, other = (tt.constant(np.array([1.0, 2.0])) for _ in range(2))
     row = tt.constant(np.array([3.0]))

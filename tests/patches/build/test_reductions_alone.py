@@ -91,7 +91,7 @@ def test_elements_are_accumulated_in_c_order(name, dtype):
             assert result.tobytes() == expected.tobytes()
 
 
-def test_reductions_of_no_elements():
+def test_reductions_of_no_elements_are_identities_or_errors():
     """A reduction of no elements is the identity, or an error that names the axis."""
     x = tt.matrix()
     for name, expected in (("sum", 0), ("prod", 1)):

@@ -16,7 +16,8 @@ from theano import config, tensor
 from theano.gof import shipped
 x, y = tensor.fmatrices("xy")
 nodes = [output.owner for output in (tensor.blas._dot22(x, y), tensor.nnet.softmax_op(x))]
-shipped.write([node.op.c_linker(node, []) for node in nodes], "{LEVEL}", config.cmodule.shipped)
+linkers = [node.op.c_linker(node, []) for node in nodes]
+shipped.write_modules(linkers, "{LEVEL}", config.cmodule.shipped)
 """
 # Prints the files of the shipped modules that compute a product, the number of compiled modules,
 # and the product.
@@ -42,7 +43,7 @@ from theano import config
 from theano.tensor.linkers import shipped_loops
 nodes = [output.owner for output in outputs]
 linkers = [node.op.c_linker(node, []) for node in nodes]
-shipped_loops.write(linkers, "{LEVEL}", config.cmodule.shipped)
+shipped_loops.write_library(linkers, "{LEVEL}", config.cmodule.shipped)
 """
 # Prints the number of compiled modules, the results for a matrix, its transpose and a slice, and
 # the error for an empty dimension.

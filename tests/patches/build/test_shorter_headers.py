@@ -40,9 +40,9 @@ def test_only_code_that_uses_iostream_includes_it():
 def test_names_that_begin_with_std_need_no_iostream():
     module = cmodule.DynamicModule()
     module.add_support_code('fprintf(stderr, "stdout")')
-    assert "#include <iostream>" not in module.include_lines()
+    assert "#include <iostream>" not in module.make_include_lines()
     module.add_support_code("using namespace std;")
-    assert "#include <iostream>" in module.include_lines()
+    assert "#include <iostream>" in module.make_include_lines()
 
 
 def list_standards():

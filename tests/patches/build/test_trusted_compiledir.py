@@ -381,7 +381,7 @@ def test_loading_updates_access_times(monkeypatch, tmp_path):
     library = tmp_path / "module.so"
     library.touch()
     os.utime(library, (0, 0))
-    monkeypatch.setattr(trust, "read", lambda _: b"")
+    monkeypatch.setattr(trust, "read_trusted", lambda _: b"")
     module_files.check_library(str(library), None)
     assert time.time() - library.stat().st_atime < 60 * 60
 

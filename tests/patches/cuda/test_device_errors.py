@@ -1,4 +1,4 @@
-"""cuda/device-errors.patch: the error message says why a device cannot be used.
+"""cuda/device-errors.patch: the error message has the reason why a device fails.
 
 Without the patch, the message contains only the name of the driver call that failed.
 """
@@ -12,7 +12,7 @@ import pytest
 CHECK = """
 from theano.gpuarray import driver
 try:
-    driver.check({device!r}, nvrtc={nvrtc!r})
+    driver.check_device({device!r}, nvrtc={nvrtc!r})
 except driver.DeviceError as error:
     print(error)
 """

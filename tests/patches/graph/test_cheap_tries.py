@@ -14,7 +14,7 @@ from theano import scalar
 from theano import tensor as tt
 from theano.gof import Variable
 from theano.gof import opt as gof_opt
-from theano.scalar.output_dtypes import output_dtypes
+from theano.scalar.output_dtypes import find_output_dtypes
 from theano.tensor import opt, rewrite_conditions
 
 
@@ -63,7 +63,7 @@ def test_the_profile_contains_the_time_of_each_optimizer():
     times = []
 
     def collect_times(part):
-        """Find the profiles of EquilibriumOptimizers; item 6 maps local optimizers to seconds."""
+        """Collect each EquilibriumOptimizer with the seconds of its local optimizers."""
         if isinstance(part, (tuple, list)):
             if len(part) > 6 and isinstance(part[0], gof_opt.EquilibriumOptimizer):
                 times.append((part[0], part[6]))
@@ -151,7 +151,7 @@ def test_an_elemwise_makes_no_node_of_its_scalar_op(monkeypatch):
 
 @pytest.mark.parametrize("float_x", ["float32", "float64"])
 def test_output_dtypes_equal_the_nodes_dtypes(float_x):
-    """output_dtypes returns the dtypes of each scalar op's node, or raises the node's error."""
+    """find_output_dtypes returns the dtypes of a scalar op's node, or raises the node's error."""
     ops = {op for op in vars(scalar).values() if isinstance(op, scalar.ScalarOp)}
     x, y = scalar.float32("x"), scalar.int8("y")
     ops |= {
@@ -167,11 +167,11 @@ def test_output_dtypes_equal_the_nodes_dtypes(float_x):
                     node = op.make_node(*[scalar.get_scalar_type(dtype)() for dtype in operands])
                 except Exception as error:
                     with pytest.raises(type(error)) as raised:
-                        output_dtypes(op, operands)
+                        find_output_dtypes(op, operands)
                     assert type(raised.value) is type(error)
                 else:
                     expected = [output.type.dtype for output in node.outputs]
-                    assert output_dtypes(op, operands) == expected, (op, operands)
+                    assert find_output_dtypes(op, operands) == expected, (op, operands)
                     compared.add(op)
     assert len(compared) > 90
 
@@ -199,7 +199,7 @@ def make_expressions():
         *(tt.exp(x) / tt.exp(x).sum(1, keepdims=True), tt.exp(x) * tt.nnet.sigmoid(-x)),
         *(x * tt.constant(0.0), x + tt.add(n), tt.mul(x), tt.sqr(tt.constant(3.0)) * x),
         *(tt.compile.view_op(x) + 1, tt.grad(tt.tanh(tt.dot(x, y)).sum(), x), 1 + x * -1),
-        # A constant in front of a sum or a product: neutral, of another dtype, with dimensions.
+        # Constant operands of sums and products: neutral elements, other dtypes, other dimensions.
         *(
             0.0 + x,
             1.0 * x,
@@ -214,7 +214,7 @@ def make_expressions():
         *(tt.mul(c, c, x), tt.add(c, x, c), tt.mul(c, x), tt.add(c, x), tt.mul(x), tt.add(c, c)),
         *(n - n, x - y, x - 2.0, 2.0 - x, (x + y) - x, tt.neg(x) - y, x - x.dimshuffle(0, 1)),
         *(tt.neg(x - y), tt.neg(tt.constant(2.0)) * x, tt.inv(x) * x, tt.inv(tt.inv(x)), x / 1.0),
-        # Factors that are sums, through products, negations and dimshuffles.
+        # Sums as factors of products, also below a negation or a dimshuffle.
         *((x + y) * z / x, (z + 1.0) * x / (z + 1.0), x / (y / x + 1.0), (x / z + y / z) * z * 2.0),
         *((z / 2.0 + z).dimshuffle("x", 0) * x, (x / y - y) * -y, -(x / y + x) * y),
         # Switches, exponentials, absolute values, squares, increments.

@@ -188,7 +188,7 @@ def test_destroyed_variables_stay_up_to_date(seed):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_parents_stay_up_to_date(seed):
-    """After random changes of a graph, the record of each node's parents is right."""
+    """After random changes of a graph, the record of each node's parents is correct."""
     random = np.random.RandomState(seed)
     fgraph = make_random_graph(random, 3, 2, Step)
     fgraph.attach_feature(DestroyHandler())

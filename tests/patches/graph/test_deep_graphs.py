@@ -21,18 +21,18 @@ def layers():
     return x, weights, hidden
 
 
-def test_gradients_of_deep_graphs(layers):
+def test_gradients_of_deep_graphs_can_be_made(layers):
     x, weights, hidden = layers
     slopes = theano.grad(hidden.sum(), [x, *weights])
     assert [slope.type for slope in slopes] == [variable.type for variable in (x, *weights)]
 
 
-def test_gradient_of_a_product_with_a_vector(layers):
+def test_rop_of_a_deep_graph_can_be_made(layers):
     x, _, hidden = layers
     assert theano.tensor.Rop(hidden, x, x).type == x.type
 
 
-def test_functions_of_deep_graphs(layers):
+def test_functions_of_deep_graphs_can_be_compiled(layers):
     x, weights, hidden = layers
     f = theano.function([x], hidden, mode=theano.Mode("py", None))
     expected = np.eye(2)

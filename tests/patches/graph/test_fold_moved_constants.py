@@ -62,7 +62,7 @@ def test_ops_that_round_twice_are_folded_in_c():
     assert not total.op.python_constant_folding(total)
 
 
-def extremes(dtype):
+def make_extremes(dtype):
     """Return numbers that are rounded, overflow or are nan, and zeros of both signs."""
     if np.dtype(dtype).kind == "f":
         ends = np.finfo(dtype)
@@ -90,11 +90,13 @@ def test_folded_extremes_equal_c_results(monkeypatch):
     nodes = [
         op(tt.constant(x.ravel()), tt.constant(y.ravel())).owner
         for dtype in DTYPES
-        for x, y in [np.meshgrid(extremes(dtype), extremes(dtype))]
+        for x, y in [np.meshgrid(make_extremes(dtype), make_extremes(dtype))]
         for op in (tt.add, tt.sub, tt.mul)
     ]
     nodes += [
-        tt.Elemwise(getattr(theano.scalar, f"convert_to_{other}"))(tt.constant(extremes(one))).owner
+        tt.Elemwise(getattr(theano.scalar, f"convert_to_{other}"))(
+            tt.constant(make_extremes(one))
+        ).owner
         for one, other in WIDER
     ]
     assert all(node.op.python_constant_folding(node) for node in nodes)

@@ -45,7 +45,7 @@ def make_step(first, change=tt.tanh):
 
 
 def compile_scan(new_state, state, matrices, excluded=(), cost=tt.sum):
-    """Compile a scan; return a function that calls it with `state` and `matrices`, and the scan.
+    """Compile a scan; return (call, function): call() is function(state, *matrices).
 
     The outputs are the states and, if there is a cost, its gradients.
     """
@@ -83,8 +83,8 @@ def test_products_of_states_and_of_gradients_are_joined(first, shape, dtype):
     other, without = compile_scan(
         make_step(first), state, make_weights(first, dtype), ["scanOp_join_products"]
     )
-    # Each of four joins replaces three products by one product. Two joins are products of one
-    # factor, and two are sums of products, in the scan and in its gradient.
+    # The scan and its gradient have two joins each: products with a common factor, and a sum of
+    # products. Each join replaces three products by one product.
     assert count(without, "Dot") - count(function, "Dot") >= 4 * 2
     assert count(function, "Split") >= 2
     assert count(function, "JoinAs") == 2
@@ -153,7 +153,7 @@ def test_a_vector_of_weights_is_not_joined():
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("rows", [(), (2,)])
 def test_separate_lengths_are_checked(first, rows):
-    """An error is raised if the lengths of separate products are wrong but their sum is right."""
+    """Wrong lengths of two products raise an error, although the sum of the lengths is correct."""
     matrices = [np.ones((N, N)), np.ones((1, N))]
     state = np.ones((*rows, N))
     if not first:

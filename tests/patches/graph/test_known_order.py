@@ -1,6 +1,6 @@
 """graph/known-order.patch removes comparisons of integers whose result is the same for all shapes.
 
-Without the patch, Theano knows only that a shape, or a sum of shapes, is not negative. The bounds
+Without the patch, Theano infers only that a shape, or a sum of shapes, is not negative. The bounds
 of a slice of a slice are chains of comparisons. The patch must not simplify sums that may overflow.
 """
 
@@ -172,7 +172,7 @@ def count_operations(variable):
 def test_the_simplest_formula_is_equal(seed):
     random = np.random.RandomState(seed)
     expressions = [make_expression(random, 8) for _ in range(20)]
-    simplest = [Order().simplest(expression) for expression in expressions]
+    simplest = [Order().simplify(expression) for expression in expressions]
     function = theano.function(
         INPUTS,
         [tt.as_tensor_variable(expression) for expression in expressions + simplest],
@@ -202,7 +202,7 @@ def test_the_simplest_formula_is_equal(seed):
     ],
 )
 def test_the_simplest_formula_is_as_expected(expression, expected):
-    simplest = Order().simplest(expression)
+    simplest = Order().simplify(expression)
     if expected is None:
         assert simplest is expression
     else:
@@ -225,7 +225,7 @@ def test_tables_and_formulas_are_equal(seed, monkeypatch):
     assert any(table.row for _, table in entries)
     integers = [x for x, _ in entries if x.dtype == "int64"]
     function = theano.function(
-        [MATRIX], [*(x for x, _ in entries), *integers, *map(order.simplest, integers)], mode=PYTHON
+        [MATRIX], [*(x for x, _ in entries), *integers, *map(order.simplify, integers)], mode=PYTHON
     )
     for length in (*range(12), 2**40):
         values = function(np.broadcast_to(np.zeros(1, MATRIX.dtype), (length, 1)))
@@ -240,7 +240,7 @@ def test_tables_and_formulas_are_equal(seed, monkeypatch):
     + [(tt.neq, operator.ne)],
 )
 def test_a_table_compares_two_lines(op, python):
-    """The table of a comparison of two lines is right, even if they cross between two lengths."""
+    """The table of a comparison of two lines is correct even if they cross between two lengths."""
     for slope in (-3, -2, 1, 2, 3):
         for offset in range(-6, 7):
             table = LengthTables().find_table(op(N * slope + offset, N))
@@ -258,7 +258,7 @@ def test_simplest_expression_does_not_overflow(row, offset):
     first, second = map(np.int64, row)
     expression = tt.switch(tt.lt(N, 1), first, tt.switch(tt.lt(N, 2), second, N + offset))
     assert LengthTables().find_table(expression).row == row
-    simplest = Order().simplest(expression)
+    simplest = Order().simplify(expression)
     function = theano.function([MATRIX], [expression, simplest], mode=PYTHON)
     for length in range(9):
         one, other = function(np.broadcast_to(np.zeros(1, MATRIX.dtype), (length, 1)))
@@ -356,7 +356,7 @@ def test_a_slice_of_all_steps_keeps_all_steps():
             np.testing.assert_allclose(function(value)[1].reshape(-1, 3)[-1], whole, rtol=1e-5)
 
 
-def test_a_hessian_of_nested_scans_is_right():
+def test_a_hessian_of_nested_scans_is_correct():
     """The length of an inner graph's input may be the shape of a variable outside of the graph."""
     w, n = tt.vector(), tt.lscalar()
     zero = tt.constant(0, dtype=w.dtype)
@@ -385,7 +385,7 @@ LONGEST = 2**48
 
 
 @pytest.mark.parametrize("length", [LONGEST - 1, LONGEST])
-def test_optimized_results_are_right_for_the_longest_dimensions(length):
+def test_optimized_results_are_correct_for_the_longest_dimensions(length):
     """An array of stride 0 may have more elements than fit into memory."""
     x = tt.TensorType("int8", (False,))()
     n = x.shape[0]

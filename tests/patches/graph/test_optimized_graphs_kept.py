@@ -108,7 +108,7 @@ for names in (("first", "second", "weights"), ("one", "other", "factors"), ("one
 """
 
 
-def test_other_names_are_the_same_graph(run_program):
+def test_a_graph_is_found_under_other_names_of_variables(run_program):
     (first, second, third), kept = run_program(NAMED)
     assert first[0] > UNCACHED
     assert second[0] == UNCACHED
@@ -241,7 +241,7 @@ output = theano.printing.Print("x", global_fn=lambda op, x: None)(2 * x)
     ],
     ids=["op", "no state", "as_op", "optimizer", "tags", "feature", "logged", "large", "function"],
 )
-def test_graphs_that_are_not_cached(run_program, code):
+def test_some_graphs_are_not_cached(run_program, code):
     program = (
         "x, mode = tt.dvector(), None\n"
         + code
@@ -460,7 +460,7 @@ print(json.dumps([0, "", [a.get_value().tolist(), b.get_value().tolist()]]))
 
 @pytest.mark.parametrize("mutable", [False, True])
 def test_updates_of_equal_variables_are_not_exchanged(run_program, mutable):
-    """Two functions whose updates assign equal variables differently have their own results."""
+    """Cached functions update equal shared variables in the same way as uncached functions."""
     choices = (
         "[(a, a + x), (b, b * 2)]",
         "[(a, b * 2), (b, a + x)]",

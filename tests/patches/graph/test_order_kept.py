@@ -59,7 +59,7 @@ def test_each_caller_gets_its_own_list(fgraph):
 
 
 def test_changes_invalidate_the_order(fgraph):
-    """The order is right after a change of an input or an output, and after undoing the change."""
+    """The order is correct after an input or output is changed, and after the change is undone."""
     order = fgraph.toposort()
     adding, before = fgraph.outputs[0].owner, fgraph.outputs[1]
     fgraph.change_input(adding, 0, tt.tanh(fgraph.inputs[0]))
@@ -98,8 +98,8 @@ def test_a_pickle_does_not_contain_the_order(fgraph):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_order_is_right_after_random_changes(seed):
-    """The order of a graph and of its copy is right after each change, and after undoing it."""
+def test_the_order_is_correct_after_random_changes(seed):
+    """The order of a graph and of its copy is correct after each change, and after undoing it."""
     random = np.random.RandomState(seed)
     x = tt.dvector("x")
     fgraph = FunctionGraph([x], [tt.exp(x) + tt.log(x), tt.sqr(x) * x], clone=False)

@@ -64,7 +64,7 @@ for actual, expected in zip(
     assert result.returncode == 0, result.stderr
 
 
-def test_sums_of_several_sizes(run_python):
+def test_gradients_of_weights_of_several_shapes_are_correct(run_python):
     """Gradients are correct for weights of different shapes, and for a weight of two products.
 
     Some weights multiply the previous state. Fewer sums stay in the scan.
@@ -110,7 +110,7 @@ GATES = {
 
 
 @pytest.mark.parametrize("gates", GATES)
-def test_gates_of_one_product(run_python, gates):
+def test_gradients_of_gates_of_one_product_are_correct(run_python, gates):
     """Gradients are correct for gates that are slices of one product.
 
     A gradient sums a product of two factors over the steps. One factor is already an output of the

@@ -11,7 +11,7 @@ import theano
 from theano import scalar
 from theano import tensor as tt
 from theano.gof.graph import io_toposort
-from theano.scan_module.buffers import backwards
+from theano.scan_module.buffers import reverse_buffer
 from theano.scan_module.push_out_of_gradients import is_gradient_of_recurrence
 from theano.tensor.elemwise import Elemwise, Sum
 from theano.tensor.nnet.nnet import LogSoftmax, Softmax
@@ -77,11 +77,11 @@ def compile_gradient(name, excluded=(), dtype="float64", **options):
         step, outputs_info=[h], non_sequences=[w], n_steps=steps, strict=True, **options
     )
     slopes = tt.grad(tt.sqr(states).sum(), [h, w], disconnected_inputs="ignore")
-    mode = mode_without(excluded)
+    mode = exclude_optimizers(excluded)
     return theano.function([h, w, steps], slopes, mode=mode, on_unused_input="ignore")
 
 
-def mode_without(excluded):
+def exclude_optimizers(excluded):
     return theano.compile.get_mode("FAST_RUN").excluding(*excluded)
 
 
@@ -160,7 +160,9 @@ def test_a_lookup_by_a_sequence_of_indices_is_moved():
         strict=True,
     )
     functions = [
-        theano.function([table, indices], tt.grad(states.sum(), table), mode=mode_without(excluded))
+        theano.function(
+            [table, indices], tt.grad(states.sum(), table), mode=exclude_optimizers(excluded)
+        )
         for excluded in ([], ["scanOp_pushout_gradients"])
     ]
     op_types = [{type(node.op) for node in list_nodes_of_steps(function)} for function in functions]
@@ -190,7 +192,7 @@ def test_cheap_arithmetic_is_not_moved():
     states, _ = theano.scan(
         lambda h: tt.tanh(tt.exp(h) * 2 - 1) * tt.exp(h), outputs_info=[h], n_steps=5
     )
-    function = theano.function([h], tt.grad(states.sum(), h), mode=mode_without(["fusion"]))
+    function = theano.function([h], tt.grad(states.sum(), h), mode=exclude_optimizers(["fusion"]))
     nodes = list_nodes_of_steps(function)
     inside = {str(node.op.scalar_op) for node in nodes if isinstance(node.op, Elemwise)}
     assert "sqr" in inside
@@ -203,4 +205,4 @@ def test_cheap_arithmetic_is_not_moved():
 def test_a_buffer_is_reversed_by_one_slice(length, first, last):
     buffer = np.arange(length)
     expected = buffer[first : max(length - last, 0)][::-1]
-    assert backwards(buffer, first, last).tolist() == expected.tolist()
+    assert reverse_buffer(buffer, first, last).tolist() == expected.tolist()

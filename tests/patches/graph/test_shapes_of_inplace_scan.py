@@ -11,7 +11,7 @@ from theano.scan_module import scan_op, scan_opt, scan_utils
 from theano.scan_module.scan_op import Scan
 
 
-def scan_two_states(until=False):
+def build_scan(until=False):
     """Return the inputs and the outputs of a scan, which may have a condition."""
     x, steps = tt.dvector("x"), tt.iscalar("steps")
 
@@ -38,15 +38,15 @@ def test_no_shape_is_inferred_again(monkeypatch):
             return attempt(*args)
 
     monkeypatch.setattr(scan_opt.ScanInplaceOptimizer, "attempt_scan_inplace", watched)
-    x, steps, outs = scan_two_states()
+    x, steps, outs = build_scan()
     mode = theano.compile.get_mode("FAST_RUN").clone(linker="py")
     function = theano.function([x, steps], outs, mode=mode)
     assert find_inplace_outputs(function) == {0, 1}
     assert inferred == []
 
 
-def test_shapes_of_an_in_place_scan_with_until_are_right():
-    x, steps, outs = scan_two_states(until=True)
+def test_shapes_of_an_in_place_scan_with_until_are_correct():
+    x, steps, outs = build_scan(until=True)
     mode = theano.compile.get_mode("FAST_RUN").clone(linker="py")
     function = theano.function([x, steps], [*outs, outs[0].shape], mode=mode)
     values = function(np.arange(3.0), 30)

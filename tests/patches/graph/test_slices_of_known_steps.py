@@ -1,7 +1,7 @@
 """graph/known-order.patch merges a slice of a slice into one slice with few operations.
 
-Without the patch, the bounds are computed by formulas that hold for any step. They add up to 52
-operations for each merge.
+Without the patch, the bounds are computed by formulas that hold for any step. For each merge, the
+formulas need as many as 52 operations.
 """
 
 import itertools
@@ -100,7 +100,7 @@ def test_a_merge_adds_few_operations(first, second, most):
 
 
 def test_slices_are_merged_in_a_graph():
-    """Merged slices of arrays of constant and of unknown length select NumPy's elements."""
+    """For a constant and an unknown length, merged slices select NumPy's elements."""
     x = tt.dvector()
     fixed = tt.alloc(x[0], 6)
     i, j = tt.lscalars("i", "j")

@@ -53,7 +53,7 @@ def test_graphs_that_differ_have_different_hashes():
     assert hash_computations([x - y], [x, y]) != hash_computations([x - y], [y, x])
 
 
-def test_constants_count_by_their_values():
+def test_constants_are_hashed_by_their_values():
     x = tt.dvector("x")
     graphs = [x + tt.constant([1.0, 2.0]) for _ in range(2)]
     assert equal_computations(graphs[:1], graphs[1:])

@@ -1,6 +1,6 @@
 """port/blas-flags.patch searches for a BLAS without numpy.distutils, and translates old flags.
 
-numpy 1.26 has no numpy.distutils.__config__. Without the patch, the search raises AttributeError,
+NumPy 1.26 has no numpy.distutils.__config__. Without the patch, the search raises AttributeError,
 so theano cannot be imported unless blas.ldflags is set. No matrix product compiles if blas.ldflags
 contains a directory name with a space, or names a BLAS that is not installed. The import fails if
 the flag device names a device of the old GPU back end.
@@ -95,7 +95,7 @@ def test_a_blas_with_a_directory_is_used(multiply):
 
 
 def test_a_missing_theanorc_has_no_flags(tmp_path):
-    assert old_flags.from_theanorc("blas", "ldflags", (str(tmp_path),)) == ("", "")
+    assert old_flags.read_theanorc("blas", "ldflags", (str(tmp_path),)) == ("", "")
 
 
 def test_flags_of_another_compiler_are_dropped_with_a_warning(run_python):
@@ -141,4 +141,4 @@ def test_a_compilers_path_may_have_a_space(tmp_path):
     compiler.parent.mkdir()
     compiler.write_text(f'#!/bin/sh\nexec "{config.cxx}" "$@"\n')
     compiler.chmod(0o755)
-    assert old_flags.cxxflags("-O1", str(compiler)) == "-O1"
+    assert old_flags.filter_cxxflags("-O1", str(compiler)) == "-O1"

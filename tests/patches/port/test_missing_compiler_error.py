@@ -61,9 +61,9 @@ def test_a_compiler_that_is_not_on_path_is_used(run_python):
 def test_a_compiler_with_a_newer_library_is_reported(run_python, tmp_path, version, message):
     """A warning reports a compiler whose libstdc++ is newer than the environment's.
 
-    Theano uses this compiler. It uses the environment's own compiler without a warning.
+    Theano uses this compiler. The environment's own compiler causes no warning.
     """
-    own, _ = old_flags.from_theanorc("global", "cxx")
+    own, _ = old_flags.read_theanorc("global", "cxx")
     if not own:
         pytest.skip("this environment has no compiler of its own")
     (tmp_path / "libstdc++.so").write_bytes(b"\0GLIBCXX_3.4.%d\0" % version)

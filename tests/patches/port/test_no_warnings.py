@@ -26,7 +26,7 @@ def test_sources_compile_without_a_warning():
 def test_scan_does_not_import_imp(run_python):
     """A scan causes no warning about the deprecated module imp.
 
-    It imports the GPU back end and PdbBreakpoint, which used imp.
+    theano.scan imports the GPU back end and PdbBreakpoint, which used imp.
     """
     result = run_python(
         """

@@ -1,4 +1,4 @@
-"""port/current-numpy.patch replaces np.bool and np.complex, which numpy 1.24 removed.
+"""port/current-numpy.patch replaces np.bool and np.complex, which NumPy 1.24 removed.
 
 Without the patch, theano cannot be imported.
 """

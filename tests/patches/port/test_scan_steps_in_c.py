@@ -18,18 +18,18 @@ SEQUENCE = np.random.RandomState(0).uniform(-1, 1, (9, 3))
 def loop(request, monkeypatch):
     """Run the test twice: with the loop in C, and with the loop in Python."""
     ops = []
-    compiled_steps = steps.compiled_steps
+    make_run_steps = steps.make_run_steps
 
     def record_op(op):
         ops.append(op)
-        return compiled_steps(op) if request.param == "C" else None
+        return make_run_steps(op) if request.param == "C" else None
 
-    monkeypatch.setattr(steps, "compiled_steps", record_op)
+    monkeypatch.setattr(steps, "make_run_steps", record_op)
     yield request.param
     assert ops
 
 
-def scan_with_gradient(sequence):
+def build_scan_with_gradient(sequence):
     """Return the outputs of a scan with states of one and two taps, and their gradients."""
 
     def step(x, before_last, before, last, weight):
@@ -44,7 +44,7 @@ def scan_with_gradient(sequence):
 
 
 def compute_with_numpy(sequence):
-    """Return the outputs of scan_with_gradient, without the gradients."""
+    """Return the outputs of build_scan_with_gradient, without the gradients."""
     totals, last = [np.zeros(3), np.zeros(3)], np.ones(3)
     rows = []
     for x in sequence:
@@ -64,9 +64,9 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_values_and_gradients_are_right_for_any_layout(loop, layout):
+def test_values_and_gradients_are_correct_for_any_layout(loop, layout):
     sequence = tensor.matrix()
-    function = theano.function([sequence], scan_with_gradient(sequence))
+    function = theano.function([sequence], build_scan_with_gradient(sequence))
     value = LAYOUTS[layout](SEQUENCE)
     for _ in range(2):
         result = function(value)
@@ -82,7 +82,7 @@ def test_a_sequence_may_be_a_read_only_memory_map(loop, tmp_path):
     SEQUENCE.tofile(tmp_path / "sequence")
     value = np.memmap(tmp_path / "sequence", mode="r", shape=SEQUENCE.shape, dtype="float64")
     sequence = tensor.matrix()
-    result = theano.function([sequence], scan_with_gradient(sequence))(value)
+    result = theano.function([sequence], build_scan_with_gradient(sequence))(value)
     np.testing.assert_allclose(result[1], compute_with_numpy(SEQUENCE)[1], rtol=1e-13)
 
 
@@ -154,7 +154,7 @@ def test_a_sequence_that_is_too_short_is_an_error(loop):
 
 @pytest.mark.parametrize("prealloc", [True, False])
 def test_a_step_reads_taps_from_the_memory_that_it_overwrites(loop, prealloc):
-    """Results are right although an output's buffer holds only the steps that its taps read."""
+    """Results are correct although an output's buffer holds only the steps that its taps read."""
     sequence = tensor.matrix()
 
     def step(x, one, three, last):

@@ -1,4 +1,4 @@
-"""port/scipy-where-used.patch imports scipy's modules where they are used, under their new names.
+"""port/scipy-where-used.patch imports SciPy's modules where they are used, under their new names.
 
 scipy 1.8 renamed internal modules of scipy.signal. Without the patch, Theano treats scipy.signal as
 missing, and no convolution runs in Python code. `import theano` also imports all of scipy.stats and
@@ -49,7 +49,7 @@ def test_import_does_not_import_slow_modules(run_python):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 def test_python_code_of_gemv_and_ger_imports_scipys_blas(dtype):
-    """Gemv and Ger compute right results in Python, where they import scipy.linalg when called."""
+    """In Python, Gemv and Ger import scipy.linalg when called, and compute correct results."""
     a, x, y = tensor.matrix(dtype=dtype), tensor.vector(dtype=dtype), tensor.vector(dtype=dtype)
     ops = Gemv(inplace=False), ScipyGer(destructive=False)
     one = np.ones((), dtype)
@@ -76,7 +76,7 @@ def test_python_code_of_erf_and_cholesky_imports_scipy(run_python):
     assert result.stdout.split() == ["0.8427007929497148", "[[2.]]"], result.stderr
 
 
-def test_python_code_of_chi2sf_has_right_values():
+def test_python_code_of_chi2sf_has_correct_values():
     x, k = tensor.dvectors("x", "k")
     survival = tensor.chi2sf(x, k)
     in_python = theano.function([x, k], survival, mode=theano.Mode("py", None))

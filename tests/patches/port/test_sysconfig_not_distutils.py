@@ -18,7 +18,7 @@ def test_import_does_not_import_distutils(run_python):
 
 
 def test_compiler_finds_python_and_numpy(run_python):
-    """The include directories, from sysconfig and numpy, contain the headers that modules need."""
+    """The include directories, from sysconfig and NumPy, contain the headers that modules need."""
     result = run_python(
         """
         from pathlib import Path

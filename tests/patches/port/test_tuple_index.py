@@ -1,6 +1,6 @@
 """port/current-numpy.patch indexes with tuples of slices instead of lists of slices.
 
-numpy 1.23 and later treat a list of slices as an array of indices. Without the patch, topk and the
+NumPy 1.23 and later treat a list of slices as an array of indices. Without the patch, topk and the
 Python code of pooling raise an error.
 """
 

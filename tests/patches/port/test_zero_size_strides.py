@@ -1,4 +1,4 @@
-"""port/current-numpy.patch accepts empty arrays with a stride of 0, which numpy 1.23 introduced.
+"""port/current-numpy.patch accepts empty arrays with a stride of 0, which NumPy 1.23 introduced.
 
 Without the patch, Gemm and Dot22 raise "some matrix has no unit stride" for empty matrices.
 BatchedDot raises this error for a batch of empty matrices.
@@ -43,7 +43,7 @@ def test_batched_products_of_empty_matrices_equal_numpys(shape, batch):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_gemv_and_ger_accept_empty_matrices(shape):
-    """Gemv and Ger work without the patch too; this test detects a change of them."""
+    """Gemv and Ger accept empty matrices without the patch too. The test guards this property."""
     a, x, y = tensor.dmatrix("a"), tensor.dvector("x"), tensor.dvector("y")
     gemv = theano.function([a, x, y], y + tensor.dot(a, x))
     ger = theano.function([a, x, y], a + tensor.outer(y, x))

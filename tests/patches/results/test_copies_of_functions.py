@@ -72,7 +72,7 @@ def test_returned_arrays_stay_unchanged_with_allow_gc_false(use_cloop):
     assert first == 3
 
 
-# Maps a name to an input, and to a function that makes its value from memory of X's value.
+# Maps a name to an input, and to a function that makes the input's value: a view of X's value.
 ALIASES = {
     "of its type": (tt.TensorType("float64", (False,))("y"), lambda value: value[1:]),
     "of other dimensions": (tt.dmatrix("y"), lambda value: value.reshape(2, 2)),

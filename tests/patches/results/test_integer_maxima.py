@@ -15,17 +15,17 @@ from theano.tensor.signal.pool import MaxPoolGrad, Pool, pool_2d
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 
 
-def extremes(dtype):
+def make_extremes(dtype):
     limits = np.iinfo(dtype)
     most = limits.max
     return np.array([limits.min, limits.min + 1, 0, 1, most // 2 + 1, most - 1, most], dtype)
 
 
 @pytest.mark.parametrize("dtype", ["bool", *INTEGERS])
-def test_maximum_and_minimum_of_a_vector(dtype):
+def test_maximum_and_minimum_of_a_vector_are_exact(dtype):
     x = tt.vector(dtype=dtype)
     function = theano.function([x], [tt.max(x), tt.min(x)])
-    values = np.array([False, True]) if dtype == "bool" else extremes(dtype)
+    values = np.array([False, True]) if dtype == "bool" else make_extremes(dtype)
     for pair in itertools.product(values, repeat=2):
         largest, smallest = function(np.array(pair, dtype))
         assert (largest, smallest) == (max(pair), min(pair))
@@ -35,14 +35,14 @@ def test_maximum_and_minimum_of_a_vector(dtype):
 @pytest.mark.parametrize(
     "types", [p for p in itertools.product(INTEGERS, repeat=2) if np.result_type(*p).kind in "iu"]
 )
-def test_maximum_and_minimum_of_two_numbers(types):
+def test_maximum_and_minimum_of_two_numbers_are_exact(types):
     """Results equal Python's for all pairs of types that have a common integer type.
 
     In C, a comparison of int32 and uint32 converts negative numbers to uint32.
     """
     x, y = (tt.vector(dtype=dtype) for dtype in types)
     function = theano.function([x, y], [tt.maximum(x, y), tt.minimum(x, y)])
-    pairs = list(itertools.product(*map(extremes, types)))
+    pairs = list(itertools.product(*map(make_extremes, types)))
     first, second = (np.array([pair[i] for pair in pairs], types[i]) for i in range(2))
     largest, smallest = function(first, second)
     assert largest.tolist() == [max(int(a), int(b)) for a, b in pairs]
@@ -114,7 +114,7 @@ def test_pooling_in_c_equals_pooling_in_python(axes, dtype):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_pooling_selects_the_first_of_two_zeros(dtype):
-    """-0.0 equals 0.0, so the maximum of a window of both is the first of them."""
+    """If a window contains -0.0 and 0.0, the maximum is the first of them: they are equal."""
     x = tt.tensor4(dtype=dtype)
     pooled = theano.function([x], pool_2d(x, (1, 2), ignore_border=True))
     zeros = np.array([-0.0, 0.0, 0.0, -0.0], dtype).reshape(1, 1, 2, 2)

@@ -34,6 +34,9 @@ PROGRAMS = {
     "slice of an alloc": tt.alloc(Y, 4)[2:],
     "element of an alloc": tt.alloc(Y, 2, 4)[1, 3],
     "sum of an alloc": tt.alloc(Y, 4).sum(),
+    # Without a condition of the patch, the optimization of these expressions does not end.
+    "sum with an alloc": X + tt.alloc(Y, 4),
+    "sum with a set row": X + tt.set_subtensor(tt.alloc(X, 2, 4)[0], Y)[0],
     "alloc of an alloc": tt.alloc(tt.alloc(Y, 4), 3, 4),
     "slice after set_subtensor": tt.set_subtensor(X[:3], Y)[:3],
 }
@@ -50,6 +53,13 @@ def test_an_alloc_that_repeats_nothing_is_removed():
     assert not [n for n in function.maker.fgraph.apply_nodes if isinstance(n.op, tt.Alloc)]
 
 
+def test_a_reshape_of_an_empty_column_keeps_its_shape():
+    """Without optimizations, the reshape raises an error, because -1 is ambiguous."""
+    column = tt.dcol()
+    function = theano.function([column], column.reshape((column.shape[0], -1)))
+    assert [function(np.ones((n, 1))).shape for n in (0, 2)] == [(0, 1), (2, 1)]
+
+
 def test_set_subtensor_keeps_all_three_terms_of_a_sum():
     """Without the patch, the third term is lost if the indices are constants."""
     z = tt.dvector()
@@ -59,7 +69,7 @@ def test_set_subtensor_keeps_all_three_terms_of_a_sum():
 
 
 @pytest.mark.parametrize("lengths", [(1, 3), (3, 1), (2, 2)])
-def test_the_shape_of_indexing_by_two_vectors_is_right(lengths):
+def test_the_shape_of_indexing_by_two_vectors_is_correct(lengths):
     matrix, i, j = tt.dmatrix(), tt.lvector(), tt.lvector()
     function = theano.function([matrix, i, j], matrix[i, j].shape)
     indices = [np.arange(length) for length in lengths]

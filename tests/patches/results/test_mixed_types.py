@@ -93,7 +93,7 @@ def test_a_sum_with_an_integer_dtype_does_not_round_the_elements():
 
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "uint64"])
 @pytest.mark.parametrize("name", ["int_div", "mod"])
-def test_in_place_quotients_and_remainders_are_right(name, dtype):
+def test_in_place_quotients_and_remainders_are_correct(name, dtype):
     """The C code reads both operands before it overwrites one of them."""
     x, y = (tt.vector(dtype=dtype) for _ in range(2))
     outputs = [OPS[name](x, tt.sort(y)), OPS[name](tt.sort(x), y)]

@@ -5,6 +5,8 @@ writes results in the operand's memory order, ignores the strides of the sparse 
 integers as doubles. BLAS rejects a matrix whose rows overlap, and the result is uninitialized.
 """
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -31,7 +33,7 @@ OPS = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", ["csc", "csr"])
 @pytest.mark.parametrize("name", OPS)
-def test_results_are_right_for_dense_operands_of_any_layout(name, kind, layout):
+def test_results_are_correct_for_dense_operands_of_any_layout(name, kind, layout):
     op, ndim = OPS[name]
     matrix = sparse.matrix(kind, dtype="float64")
     dense = tt.TensorType("float64", (False,) * ndim)()
@@ -48,7 +50,7 @@ def test_results_are_right_for_dense_operands_of_any_layout(name, kind, layout):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
-def test_a_sum_of_a_sparse_and_a_dense_matrix_of_two_types_is_right(dtype):
+def test_a_sum_of_a_sparse_and_a_dense_matrix_of_two_types_is_correct(dtype):
     matrix, dense = sparse.csc_matrix(dtype="float32"), tt.matrix(dtype=dtype)
     values = scipy.sparse.random(4, 3, 0.7, "csc", "float32", np.random.RandomState(1))
     operand = np.asfortranarray(np.arange(12).reshape(4, 3).astype(dtype))
@@ -57,7 +59,7 @@ def test_a_sum_of_a_sparse_and_a_dense_matrix_of_two_types_is_right(dtype):
 
 
 @pytest.mark.parametrize("name", OPS)
-def test_results_are_right_for_sparse_data_of_any_stride(name):
+def test_results_are_correct_for_sparse_data_of_any_stride(name):
     op, ndim = OPS[name]
     data = tt.dvector()
     dense = tt.TensorType("float64", (False,) * ndim)()
@@ -83,7 +85,7 @@ def test_an_operand_that_is_too_small_is_an_error(kind):
         function(values, np.ones((3, 3) if kind == "csc" else (4, 2)))
 
 
-def test_sampling_dot_of_integers_is_right():
+def test_sampling_dot_of_integers_is_correct():
     one, other = tt.lmatrix(), tt.lmatrix()
     pattern = sparse.csr_matrix(dtype="float64")
     function = theano.function([one, other, pattern], sparse.sampling_dot(one, other, pattern))
@@ -93,7 +95,7 @@ def test_sampling_dot_of_integers_is_right():
 
 
 @pytest.mark.parametrize("kind", ["columns", "rows", "windows"])
-def test_products_of_matrices_with_overlapping_rows_are_right(kind):
+def test_products_of_matrices_with_overlapping_rows_are_correct(kind):
     matrix, vector, other = tt.dmatrix(), tt.dvector(), tt.dmatrix()
     overlapping = {
         "columns": np.broadcast_to(np.arange(1.0, 4)[:, None], (3, 4)),
@@ -110,14 +112,14 @@ def test_products_of_matrices_with_overlapping_rows_are_right(kind):
 
 
 @pytest.mark.parametrize("length", [1, 3])
-def test_products_with_a_vector_of_stride_0_are_right(length):
+def test_products_with_a_vector_of_stride_0_are_correct(length):
     matrix, vector = tt.dmatrix(), tt.dvector()
     function = theano.function([matrix, vector], tt.dot(matrix, vector))
     values, operand = np.ones((3, length)), np.broadcast_to(2.0, (length,))
     np.testing.assert_allclose(function(values, operand), values @ operand)
 
 
-def test_batched_products_of_matrices_with_overlapping_rows_are_right():
+def test_batched_products_of_matrices_with_overlapping_rows_are_correct():
     one, other = tt.dtensor3(), tt.dtensor3()
     function = theano.function([one, other], tt.batched_dot(one, other))
     windows = np.lib.stride_tricks.sliding_window_view(np.arange(9.0), 4).reshape(2, 3, 4)
@@ -129,9 +131,22 @@ def test_batched_products_of_matrices_with_overlapping_rows_are_right():
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int64", "float16", "complex128"])
-def test_batched_products_of_types_without_a_blas_are_right(dtype):
+def test_batched_products_of_types_without_a_blas_are_correct(dtype):
     one, other = tt.tensor3(dtype=dtype), tt.tensor3(dtype=dtype)
     function = theano.function([one, other], tt.batched_dot(one, other))
     values = np.arange(12).reshape(2, 2, 3).astype(dtype), np.ones((2, 3, 2), dtype)
     np.testing.assert_array_equal(function(*values), values[0] @ values[1])
     assert function(values[0][:0], values[1][:0]).shape == (0, 2, 2)
+
+
+def test_threads_compute_empty_products():
+    """Without the patch, the C code of a product reads the dimensions of a freed array."""
+    x, y = tt.dmatrices("x", "y")
+    left, right = np.ones((1, 3)), np.ones((3, 0))
+    functions = [theano.function([x, y], 3 * tt.dot(x, y)) for _ in range(2)]
+
+    def compute(function):
+        return {function(left, right).shape for _ in range(2000)}
+
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(compute, functions)) == [{(1, 0)}] * 2

@@ -15,7 +15,7 @@ from theano.scan_module import until
 EPSILON = 1e-6
 
 
-def finite_differences(function, values):
+def compute_finite_differences(function, values):
     """Return the derivative of a function's first output with respect to each value."""
     steps = EPSILON * np.eye(len(values))
     pairs = [(function(values + step)[0], function(values - step)[0]) for step in steps]
@@ -31,12 +31,14 @@ def test_the_gradient_of_a_scan_with_until_equals_finite_differences(reduction):
     cost = outputs[-1] if reduction == "last" else outputs.sum()
     function = theano.function([x], [cost, tt.grad(cost, x)])
     values = np.array([1.5, 2, 1.2, 2.5, 3, 4])
-    np.testing.assert_allclose(function(values)[1], finite_differences(function, values), atol=1e-5)
+    np.testing.assert_allclose(
+        function(values)[1], compute_finite_differences(function, values), atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("taps", [1, 2])
-def test_derivatives_of_order_1_to_3_are_right(taps, order):
+def test_derivatives_of_order_1_to_3_are_correct(taps, order):
     """The scan computes x ** 8, with one tap and with two taps."""
     x = tt.dscalar()
     if taps == 1:
@@ -61,7 +63,9 @@ def test_the_hessian_of_a_scan_with_two_taps_equals_finite_differences():
     function = theano.function([x], theano.gradient.hessian(outputs[-1], x))
     slope = theano.function([x], [tt.grad(outputs[-1], x)])
     values = np.array([0.5, 0.75])
-    np.testing.assert_allclose(function(values), finite_differences(slope, values), atol=1e-5)
+    np.testing.assert_allclose(
+        function(values), compute_finite_differences(slope, values), atol=1e-5
+    )
 
 
 def test_each_scan_stops_at_its_own_condition():
@@ -98,7 +102,7 @@ def test_scans_with_equal_conditions_are_merged():
 
 
 def test_merged_scans_do_not_depend_on_each_other(run_python):
-    """Four scans have right results, although two pairs of them could be merged.
+    """Four scans have correct results, although two pairs of them could be merged.
 
     The test uses a process with a time limit, because sorting a wrong graph may never end.
     """

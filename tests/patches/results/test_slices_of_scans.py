@@ -1,4 +1,4 @@
-"""results/slices-of-scans.patch: slices of a Scan's output are right although it stores few steps.
+"""results/slices-of-scans.patch: slices are correct although a Scan stores few steps.
 
 Theano stores only the steps that the graph reads. Without the patch, an empty slice raises
 IndexError, and an index before the first element selects another element. If an optimizer replaces

@@ -1,8 +1,8 @@
 """results/special-functions.patch corrects functions of negative numbers and of extreme values.
 
-Without the patch, arccosh(cosh(x)) is x, also for a negative x. psi and its derivative are 0 for
-x <= 0. 1 // 0.1 is 10 instead of 9. gammainc of a number <= 0 ends the process. The quotient
-exp(-y**2) / erfc(x) is computed as if y were x.
+Without the patch, arccosh(cosh(x)) is x, also for a negative x. If x <= 0, psi(x) and its
+derivative are 0, and gammainc of x ends the process. The quotient 1 // 0.1 is 10 instead of 9. The
+quotient exp(-y**2) / erfc(x) is computed as if y were x.
 """
 
 import numpy as np
@@ -57,9 +57,17 @@ def test_integer_quotients_of_floats_equal_numpys(dtype):
     np.testing.assert_array_equal(theano.function([x, y], x // y)(*pairs), expected)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8"])
+def test_integer_quotients_by_one_are_integers(dtype):
+    x, values = tt.vector(dtype=dtype), VALUES.astype(dtype)
+    result = theano.function([x], x // 1)(values)
+    assert result.dtype == dtype
+    np.testing.assert_array_equal(result, np.floor(values))
+
+
 @pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
 def test_incomplete_gamma_functions_equal_scipys(name):
-    """Results are right in C and in Python's fused loops, and nan outside of the domain."""
+    """Results are correct in C and in Python's fused loops, and nan outside of the domain."""
     k, x = tt.dvectors("kx")
     output = getattr(tt, name)(k, x) * 2
     expected = getattr(scipy.special, name)(2.0, 3.0) * 2
@@ -71,7 +79,7 @@ def test_incomplete_gamma_functions_equal_scipys(name):
 
 
 @pytest.mark.parametrize("name", ["gammainc", "gammaincc", "gammau", "gammal"])
-def test_incomplete_gamma_functions_of_all_positive_numbers(name):
+def test_incomplete_gamma_functions_of_positive_numbers_equal_scipys(name):
     """Results equal SciPy's, also for infinity and for a continued fraction that starts with 0."""
     k, x = tt.dvectors("kx")
     numbers = [0.25, 0.5, 1, 2, 3, 5, 20]
@@ -93,7 +101,7 @@ def test_a_power_that_is_not_real_is_nan_in_python():
 
 @pytest.mark.parametrize(("c", "d"), [(-6.0, 3.0), (-1.0, 1.0), (-4.0, 2.0), (-9.0, 3.0)])
 @pytest.mark.parametrize("value", [0.5, 1.0, 3.0])
-def test_exp_divided_by_erfc_is_right_for_any_factors(c, d, value):
+def test_exp_divided_by_erfc_is_correct_for_any_factors(c, d, value):
     """A rewrite applies only if c == -d**2, as in the gradient of log(erfc(d * x))."""
     x = tt.dscalar()
     result = theano.function([x], tt.exp(c * x**2) / tt.erfc(d * x))(value)
@@ -101,7 +109,7 @@ def test_exp_divided_by_erfc_is_right_for_any_factors(c, d, value):
     np.testing.assert_allclose(result, expected, rtol=1e-4)
 
 
-def test_exp_divided_by_erfc_of_another_variable_is_right():
+def test_exp_divided_by_erfc_of_another_variable_is_correct():
     x, y = tt.dscalars("xy")
     result = theano.function([x, y], tt.exp(-tt.sqr(x)) / tt.erfc(y))(30.0, 0.5)
     assert result == 0
@@ -109,7 +117,7 @@ def test_exp_divided_by_erfc_of_another_variable_is_right():
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_complex_quotients_equal_numpys(dtype):
-    """Quotients are right although squares of some absolute values overflow."""
+    """Quotients are correct although squares of some absolute values overflow."""
     large = 1e30 if dtype == "complex64" else 1e200
     values = np.array([1 + 2j, large * (1 + 1j), (1 - 2j) / large, 1j, 2, 0.25 - 7j], dtype)
     pairs = [grid.ravel() for grid in np.meshgrid(values, values)]
@@ -121,8 +129,8 @@ def test_complex_quotients_equal_numpys(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-def test_complex_absolute_values_are_right(dtype):
-    """Results are right although squares overflow or underflow, and for one infinite part."""
+def test_complex_absolute_values_are_correct(dtype):
+    """Results are correct although squares overflow or underflow, and for one infinite part."""
     large = 1e30 if dtype == "complex64" else 1e200
     infinite = complex(np.inf, np.nan), complex(np.nan, -np.inf), complex(np.nan, 1)
     values = np.array([3 + 4j, large * (3 + 4j), (3 - 4j) / large, *infinite], dtype)

@@ -47,7 +47,7 @@ def call_in_threads(*functions):
 
 
 @pytest.mark.parametrize("kind", INNER)
-def test_copies_in_two_threads_compute_right_results(kind):
+def test_copies_in_two_threads_compute_correct_results(kind):
     function = theano.function([X], [INNER[kind]()])
     values = [np.random.RandomState(seed).rand(20, 3) for seed in range(2)]
     expected = [function(value)[0] for value in values]

@@ -1,13 +1,15 @@
 """build/loops-alone.patch: several threads compute the loops of a large Elemwise or CAReduce."""
 
+import functools
+import itertools
 import os
 
 import numpy as np
 import pytest
 import theano
 from theano import tensor
-from theano.tensor import thunks_ext
 from theano.tensor.linkers import count_threads
+from theano.tensor.linkers.threads import HAS_KERNELS
 
 CPUS = len(os.sched_getaffinity(0))
 # An Elemwise that is large enough for helper threads to start on any processor.
@@ -29,24 +31,18 @@ def count_new_threads():
 """
 
 
-@pytest.fixture(autouse=True)
-def default_threads():
-    """Restore the default number of threads after each test."""
-    yield
-    thunks_ext.set_threads(count_threads(os.environ))
-
-
 def make_arrays(shape, dtype):
-    """Yield the names of memory layouts, and an array of a shape with each layout."""
+    """Yield an array of a shape with each memory layout."""
     rng = np.random.RandomState(3)
     values = rng.uniform(0.5, 2, [2 * n for n in shape]).astype(dtype)
     every_second = values[tuple(slice(None, None, 2) for _ in shape)]
     plain = np.ascontiguousarray(every_second)
-    yield "C order", plain
-    yield "Fortran order", np.asfortranarray(plain)
-    yield "strided", every_second
-    yield "reversed", plain[::-1]
-    yield "strided rows", values[tuple(slice(n) for n in shape)]
+    yield plain
+    yield np.asfortranarray(plain)
+    yield every_second
+    yield plain[::-1]
+    # Strided rows.
+    yield values[tuple(slice(n) for n in shape)]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
@@ -55,7 +51,7 @@ def make_arrays(shape, dtype):
     [(100_003,), (1, 40_000), (87, 128), (3, 9000), (9000, 3), (2, 3, 5, 7, 50), (60, 40, 30)],
     ids=str,
 )
-def test_results_do_not_depend_on_the_number_of_threads(shape, dtype):
+def test_results_do_not_depend_on_the_number_of_threads(shape, dtype, require_equal_results):
     x, y = (tensor.TensorType(dtype, [False] * len(shape))() for _ in range(2))
     row = tensor.TensorType(dtype, [True] * (len(shape) - 1) + [False])()
     total = theano.shared(np.zeros(shape, dtype))
@@ -64,48 +60,54 @@ def test_results_do_not_depend_on_the_number_of_threads(shape, dtype):
         [tensor.exp(x) * y + row, tensor.log1p(abs(x) + 1)],
         updates=[(total, total + x * row)],
     )
-    for name, first in make_arrays(shape, dtype):
-        for _, second in make_arrays(shape, dtype):
-            results_by_threads = []
-            for threads in (1, 2, 5):
-                thunks_ext.set_threads(threads)
-                total.set_value(np.ones(shape, dtype))
-                results = f(first, second, first[(slice(1),) * (len(shape) - 1)])
-                results_by_threads.append([*results, total.get_value()])
-            for results in results_by_threads[1:]:
-                for result, expected in zip(results, results_by_threads[0], strict=True):
-                    assert np.array_equal(result, expected), name
+
+    def call(first, second):
+        total.set_value(np.ones(shape, dtype))
+        results = f(first, second, first[(slice(1),) * (len(shape) - 1)])
+        return [*results, total.get_value()]
+
+    for arrays in itertools.product(make_arrays(shape, dtype), repeat=2):
+        require_equal_results(functools.partial(call, *arrays))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
 @pytest.mark.parametrize("shape", [(40, 50, 60), (3000, 30), (30, 3000), (50_000, 2)], ids=str)
-def test_reductions_do_not_depend_on_the_number_of_threads(shape, dtype):
+def test_reductions_do_not_depend_on_the_number_of_threads(shape, dtype, require_equal_results):
     x = tensor.TensorType(dtype, [False] * len(shape))()
     axes = [*range(len(shape)), None, (0, 1), (-2, -1)]
     f = theano.function(
         [x], [reduction(x, axis) for axis in axes for reduction in (tensor.sum, tensor.max)]
     )
-    for name, values in make_arrays(shape, dtype):
-        results_by_threads = []
-        for threads in (1, 2, 5):
-            thunks_ext.set_threads(threads)
-            results_by_threads.append(f(values))
-        for results in results_by_threads[1:]:
-            for result, expected in zip(results, results_by_threads[0], strict=True):
-                assert np.array_equal(result, expected), name
+    for values in make_arrays(shape, dtype):
+        require_equal_results(functools.partial(f, values))
 
 
-def test_a_scan_does_not_depend_on_the_number_of_threads():
+def test_a_scan_does_not_depend_on_the_number_of_threads(require_equal_results):
     x = tensor.tensor3()
     states, _ = theano.scan(lambda x, h: tensor.tanh(x + h) * x, x, tensor.zeros_like(x[0]))
     f = theano.function([x], [states, theano.grad(states[-1].sum(), x)])
     values = np.random.RandomState(5).uniform(-1, 1, (6, 200, 150)).astype(x.dtype)
-    results_by_threads = []
-    for threads in (1, 3):
-        thunks_ext.set_threads(threads)
-        results_by_threads.append(f(values))
-    for result, expected in zip(*results_by_threads, strict=True):
-        assert np.array_equal(result, expected)
+    require_equal_results(functools.partial(f, values), numbers=(1, 3))
+
+
+@pytest.mark.skipif(not HAS_KERNELS, reason="the processor has no AVX2")
+def test_short_products_in_many_steps_wake_a_helper(run_python):
+    """A part of each product takes a few microseconds, less than the time to wake a helper."""
+    code = """
+import os
+import numpy as np
+import theano
+from theano import tensor
+
+state, weights = tensor.dvector(), theano.shared(np.eye(300))
+steps = theano.scan(lambda state: tensor.dot(state, weights), [], state, n_steps=1000)[0]
+f = theano.function([state], steps[-1])
+before = len(os.listdir("/proc/self/task"))
+f(np.ones(300))
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+    completed = run_python(code, flags="elemwise.threads=2")
+    assert completed.stdout == "1\n", completed.stderr
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_each_call_reads_the_current_inputs(linker):
 
 
 @pytest.mark.parametrize("linker", ["cvm", "c"])
-def test_a_call_after_an_error_has_the_right_result(linker):
+def test_a_call_after_an_error_has_the_correct_result(linker):
     x, y = tensor.dmatrices("x", "y")
     function = theano.function([x, y], tensor.sqrt(x + y), mode=theano.Mode(linker, "fast_run"))
     for _ in range(3):
@@ -60,7 +60,7 @@ def test_a_call_after_an_error_has_the_right_result(linker):
 
 
 def test_an_array_in_the_output_storage_is_reused():
-    """The thunk writes into the array that the output's storage holds, if its shape is right."""
+    """The thunk writes into the array that the output's storage holds, if it has the shape."""
     x = tensor.dmatrix()
     function = theano.function([x], theano.Out(tensor.sqrt(x), borrow=True))
     (node,) = function.maker.fgraph.apply_nodes
@@ -119,7 +119,7 @@ def test_items_keep_their_addresses(linker):
     state.set_value(VALUES)
     function(VALUES)
     assert find_addresses(function) == addresses
-    assert function.cells_to_free() == [
+    assert function.list_cells_to_free() == [
         cell
         for variable, cell in function.fn.storage_map.items()
         if not isinstance(variable, theano.Constant)

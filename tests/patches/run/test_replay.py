@@ -57,6 +57,18 @@ def memory(x):
     return scan(step, x, tensor.ones((4, N)) * x[0])
 
 
+def wide(x):
+    """Return states of so many elements that the kernels compute products of vectors."""
+
+    def step(x, h, matrix):
+        new = tensor.tanh(tensor.dot(h, weight(40, 40)) + tensor.dot(matrix, h) + x[0])
+        return new, matrix / 2 + tensor.outer(new, h)
+
+    initial = [tensor.alloc(x[0, 0], 40), x[0, 1] * tensor.eye(40, dtype=x.dtype)]
+    states, matrices = scan(step, x, initial)
+    return states + matrices[:, 3]
+
+
 def two_taps(x):
     """Return a recursion that reads two earlier results."""
     initial = {"initial": x[:2], "taps": [-2, -1]}
@@ -196,6 +208,7 @@ CASES = [
     recurrent,
     gates,
     memory,
+    wide,
     two_taps,
     future,
     backwards,
@@ -390,7 +403,7 @@ def test_returned_results_stay_unchanged():
 
 
 def test_an_error_of_a_thunk_in_a_replayed_step_names_the_node():
-    """The next call computes the right results."""
+    """The next call computes the correct results."""
     x, indices = tensor.matrix(), tensor.lvector()
     function = theano.function(
         [x, indices], scan(lambda i, h: tensor.tanh(h * x[i]), indices, x[0])

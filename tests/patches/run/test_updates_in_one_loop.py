@@ -108,7 +108,7 @@ def test_a_large_graph_has_as_many_in_place_updates(make, monkeypatch):
 
 
 def test_an_input_is_read_before_it_is_overwritten():
-    """Three updates have right values, although each reads variables that other updates change."""
+    """Three updates have correct values although each reads variables that other updates change."""
     a, b, c = (make_shared(seed) for seed in range(3))
     updates = [(a, a * b + c), (b, b - a), (c, c / a + b * 2)]
     values = [variable.get_value() for variable in (a, b, c)]
@@ -123,7 +123,7 @@ def test_an_input_is_read_before_it_is_overwritten():
         np.testing.assert_allclose(variable.get_value(), expected, rtol=1e-13)
 
 
-def test_an_update_that_needs_the_sum_of_another_has_the_right_value():
+def test_an_update_that_needs_the_sum_of_another_has_the_correct_value():
     """This update cannot be computed in the same loop: the sum needs all elements first."""
     a, b = make_shared(0), make_shared(1)
     new = a * b + a
@@ -155,7 +155,7 @@ def test_updates_of_different_shapes_are_not_in_one_loop():
 
 @pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])
 @pytest.mark.parametrize("shape", [(0, 4), (1, 1), (33,), (3, 5, 2)])
-def test_updates_of_any_shape_and_layout_have_right_values(shape, layout):
+def test_updates_of_any_shape_and_layout_have_correct_values(shape, layout):
     x = tt.TensorType("float64", [False] * len(shape))()
     parameter = make_shared(0, shape)
     value = layout(np.random.RandomState(3).uniform(-2, 2, shape))

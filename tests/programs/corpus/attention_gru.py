@@ -1,7 +1,7 @@
-"""Train a GRU encoder and decoder with attention by Adadelta, sample from it, and search beams.
+"""Train a GRU encoder and decoder with attention by Adadelta; sample and decode with beam search.
 
-Such programs compute both gates in one product and slice it. They mask padding with
-``m[:, None] * h``. They pass no mask to the sampler; then the layer makes a column of ones.
+The program computes both gates in one product, and slices the product. It masks padding with
+``m[:, None] * h``. The sampler passes no mask, so the layer creates a column of ones.
 """
 
 from collections import OrderedDict
@@ -86,7 +86,7 @@ def gru_layer(p, below, prefix, mask=None):
 
 
 def attending_layer(p, below, context, state, mask=None, context_mask=None, one_step=False):
-    """Run the decoder: a GRU, attention to the context, and a second GRU that reads it."""
+    """Run the decoder: a GRU, attention to the context, and a second GRU on the result."""
     if mask is None:
         mask = tensor.alloc(1.0, below.shape[0], 1)
     projected = tensor.dot(context, p["att_Wc"]) + p["att_b"]

@@ -1,7 +1,7 @@
 """Train a deep convolutional GAN with Adam, and with batch normalization in plain expressions.
 
-The generator's transposed convolutions are gradients of convolutions. ``known_grads`` makes the
-gradient of a convolution of a constant. conv2d_grad_wrt_inputs needs no convolution.
+The generator's transposed convolutions are gradients of convolutions with respect to their inputs:
+one from T.grad with ``known_grads``, and one from the op conv2d_grad_wrt_inputs.
 """
 
 import numpy as np
@@ -41,7 +41,7 @@ def deconv(x, w, size):
 
 
 def deconv_op(x, w, size):
-    """Upsample twofold, by the op of this gradient."""
+    """Upsample twofold, by the op conv2d_grad_wrt_inputs."""
     return conv2d_grad_wrt_inputs(
         x,
         w,

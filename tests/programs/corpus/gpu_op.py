@@ -28,6 +28,6 @@ class FastAdd(GpuKernelBase, GpuAdvancedIncSubtensor1):
 
 
 def results():
-    """Yield the names of the classes in the order in which attributes are looked up."""
+    """Yield the names of the classes in each op's method resolution order."""
     for op in (FastTake, FastAdd):
         yield [kind.__name__ for kind in op.__mro__]

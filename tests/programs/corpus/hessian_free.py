@@ -1,7 +1,8 @@
 """Train a recurrent network by Hessian-free optimization: R-operators of scan, conjugate gradients.
 
-The curvature is the Gauss-Newton matrix. A product with the Hessian itself is the gradient of a
-product, because in Theano 1.0.5 the R-operator of a scan's gradient raises ValueError.
+The curvature is the Gauss-Newton matrix. The program computes a product with the Hessian as the
+gradient of a scalar product, because in Theano 1.0.5 the R-operator of a scan's gradient raises
+ValueError.
 """
 
 import numpy as np

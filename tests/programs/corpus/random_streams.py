@@ -1,6 +1,7 @@
-"""Train a conditional variational autoencoder with importance samples, on RandomStreams and on MRG.
+"""Train a conditional variational autoencoder on importance samples, with both kinds of streams.
 
-The program selects random variables by ifelse, repeats them for each sample, and seeds them again.
+The kinds are RandomStreams and MRG_RandomStreams. The program selects noisy inputs by ifelse,
+repeats the hidden layer for each sample, and sets the streams' state between two draws.
 """
 
 import numpy as np

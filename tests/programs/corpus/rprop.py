@@ -1,4 +1,4 @@
-"""Train a perceptron by Rprop on the whole data, with and without backtracking."""
+"""Train a perceptron by Rprop on full batches, with and without backtracking."""
 
 from collections import OrderedDict
 

@@ -38,7 +38,7 @@ def test_a_table_wider_than_the_terminal_is_not_cut(capsys: pytest.CaptureFixtur
 
 @pytest.fixture
 def level() -> Iterator[Callable[[progress.Level], None]]:
-    """Yield the function that sets the level of output; restore the level NORMAL."""
+    """Yield the function that sets the verbosity; restore the level NORMAL."""
     yield progress.set_level
     progress.set_level(progress.Level.NORMAL)
 

@@ -1,4 +1,4 @@
-"""Test the generated page of error messages: placeholders, groups and remedies."""
+"""Test the generated page of error messages: placeholders, groups and advice."""
 
 from __future__ import annotations
 
@@ -39,13 +39,15 @@ def test_messages_and_hints_are_grouped_by_exit_code() -> None:
 
 
 def test_messages_of_the_environments_programs_are_grouped_by_file(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text('raise AError(f"{x} is not that")\nraise AError("name")\n')
+    (tmp_path / "a.py").write_text(
+        'raise AError(f"{x} is not that")\nraise AError("name")\ncode.append("if length == size")\n'
+    )
     assert messages.find_environment_messages(tmp_path) == {"a.py": ["X is not that"]}
 
 
-def test_every_exit_code_has_a_remedy_and_every_remedy_a_file() -> None:
-    remedies = messages.read_remedies()
+def test_every_exit_code_has_advice_and_all_advice_has_a_file() -> None:
+    advice = messages.read_advice()
     codes = {str(kind.exit_code) for kind in messages.KINDS}
-    assert set(remedies["exit-codes"]) == codes
+    assert set(advice["exit-codes"]) == codes
     for name, folder in messages.FOLDERS.items():
-        assert set(remedies[name]) <= set(messages.find_environment_messages(folder))
+        assert set(advice[name]) <= set(messages.find_environment_messages(folder))

@@ -10,7 +10,7 @@ from builder.environment import sbom
 from builder.environment.envs import Lock
 from builder.package import package_cache
 from builder.package.channel import Package
-from builder.source.sources import sha256
+from builder.source.sources import hash_file
 from builder.stack import recipes, stacks
 
 
@@ -40,7 +40,7 @@ def test_packages_have_hash_licence_sources_and_patches() -> None:
     assert source["externalReferences"][0]["url"].endswith("/libffi-3.4.4.tar.gz")
     for patch in numpy["pedigree"]["patches"]:
         file, _, digest = patch["diff"]["url"].partition("#sha256=")
-        assert sha256(paths.ROOT / file) == digest
+        assert hash_file(paths.ROOT / file) == digest
     scopes = {
         item["name"].partition("-")[0]: item.get("scope") for item in numpy["pedigree"]["ancestors"]
     }

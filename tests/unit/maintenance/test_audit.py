@@ -40,7 +40,7 @@ TIME = 1675767600
 def test_project_and_version_are_parsed_from_file_names(
     file: str, expected: tuple[str, tuple[int, ...]]
 ) -> None:
-    assert audit.parse(file) == expected
+    assert audit.parse_file_name(file) == expected
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_an_index_that_does_not_answer_is_an_error(
 def test_a_tar_archive_is_dated_by_its_newest_member() -> None:
     source = Source("python3.11_3.11.2.orig.tar.gz", "0" * 64)
     assert audit.find_day(source) is None
-    archive = sources.cached_path(source)
+    archive = sources.get_cached_path(source)
     archive.parent.mkdir(parents=True)
     with tarfile.open(archive, "w:gz") as tar:
         for name, time in (("README", TIME), ("configure", TIME - 86400)):
@@ -129,7 +129,7 @@ def test_a_tar_archive_is_dated_by_its_newest_member() -> None:
 
 def test_a_debian_package_is_dated_by_its_first_member() -> None:
     source = Source("libgpuarray3_0.7.6-13+b1_amd64.deb", "0" * 64)
-    archive = sources.cached_path(source)
+    archive = sources.get_cached_path(source)
     archive.parent.mkdir(parents=True)
     archive.write_bytes(f"!<arch>\n{'debian-binary':16}{TIME:<12}0     0     ".encode())
     assert audit.find_day(source) == "2023-02-07"

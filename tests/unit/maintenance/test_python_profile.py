@@ -59,7 +59,7 @@ def test_programs_run_on_the_instrumented_interpreter(
         programs.append(Path(argv[1]).name)
         return Finished(0, "")
 
-    monkeypatch.setattr(Build, "build_missing", build)
+    monkeypatch.setattr(Build, "build_recipes", build)
     monkeypatch.setattr(python_profile, "run", run)
     python_profile.record_profile("openblas", Options())
     assert "ntm.py" in programs

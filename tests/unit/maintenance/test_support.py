@@ -51,7 +51,7 @@ def test_a_date_of_another_series_is_an_error(version: str) -> None:
 
 def test_a_package_without_an_entry_has_no_end_and_no_warning() -> None:
     result = support.look_up(make_recipe("zlib", "1.2.13"), DOCUMENT)
-    assert (result.ends, result.state(TODAY)) == (None, "")
+    assert (result.ends, result.get_state(TODAY)) == (None, "")
     assert support.format_row(result) == ["zlib", "1.2.13", "no date recorded", "", ""]
 
 
@@ -65,7 +65,7 @@ def test_a_package_without_an_entry_has_no_end_and_no_warning() -> None:
     ],
 )
 def test_a_warning_begins_a_year_before_the_end(ends: date, state: str) -> None:
-    assert Support("python", "3.11.2", ends, "PEP 664").state(TODAY) == state
+    assert Support("python", "3.11.2", ends, "PEP 664").get_state(TODAY) == state
 
 
 def test_warnings_have_the_end_of_support_and_of_debians_fixes() -> None:

@@ -36,7 +36,7 @@ def measurements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[
     """Replace measurements; return (graph, cache, environment) of each measurement."""
     calls: list[tuple[str, str, str]] = []
 
-    def measure(environment: str, graph: str, cache: str) -> Row:
+    def measure(environment: str, graph: str, cache: str, _: str) -> Row:
         calls.append((graph, cache, environment))
         return make_row(len(calls))
 
@@ -93,7 +93,7 @@ def test_only_stock_theano_may_fail(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def fail(environment: str, graph: str, cache: str) -> Row:
+    def fail(environment: str, *_: str) -> Row:
         if environment == failing:
             raise CommandFailed("exit status 1\n  ImportError: dgemm_")
         return make_row()
@@ -165,18 +165,21 @@ def test_a_measurement_with_an_empty_cache_gets_a_new_home(
         assert "THEANO_FLAGS" not in env
         has_cache = (cwd / "compiled").exists()
         (cwd / "compiled").touch()
-        started.append(([str(part) for part in argv[-2:]], has_cache))
+        started.append(([str(part) for part in argv[-3:]], has_cache))
         return Finished(0, "a warning\n" + json.dumps(make_row()) + "\n")
 
     monkeypatch.setattr(bench, "run", run)
     for cache in ("empty", "warm", "empty"):
-        assert compile_time.measure_one("stock", "mlp", cache)["phases"] == make_row()["phases"]
-    compile_time.measure_one("jax", "mlp", "empty")
+        assert (
+            compile_time.measure_one("stock", "mlp", cache, "float64")["phases"]
+            == make_row()["phases"]
+        )
+    compile_time.measure_one("jax", "mlp", "empty", "float32")
     assert started == [
-        (["theano", "mlp"], False),
-        (["theano", "mlp"], True),
-        (["theano", "mlp"], False),
-        (["jax", "mlp"], False),
+        (["theano", "mlp", "float64"], False),
+        (["theano", "mlp", "float64"], True),
+        (["theano", "mlp", "float64"], False),
+        (["jax", "mlp", "float32"], False),
     ]
 
 

@@ -47,9 +47,9 @@ def test_a_changed_number_fails_the_check_and_is_written_back(
 
 def test_an_unknown_table_is_named() -> None:
     with pytest.raises(ConfigurationError, match="'none'"):
-        document_tables.fill("<!-- table: none -->\n\n\n<!-- end of table -->")
+        document_tables.fill_tables("<!-- table: none -->\n\n\n<!-- end of table -->")
 
 
 def test_a_table_without_an_end_keeps_the_text_after_it() -> None:
     text = "<!-- table: summary -->\n\ntext\n<!-- table: gpu -->\n<!-- end of table -->\n"
-    assert "\ntext\n" in document_tables.fill(text)
+    assert "\ntext\n" in document_tables.fill_tables(text)

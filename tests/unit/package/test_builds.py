@@ -91,13 +91,13 @@ def test_a_recipe_is_built_once_and_after_its_dependencies(
     assert engine.built == ["c", "b", "theano-stack"]
     assert builds.build_missing(plan).packages == first
     assert len(engine.built) == 3
-    assert not [entry for entry in paths.work_directory().iterdir() if entry.is_dir()]
+    assert not [entry for entry in paths.get_work_directory().iterdir() if entry.is_dir()]
 
 
 def test_unpacked_packages_with_the_names_of_new_packages_are_removed(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pkgs = paths.engine_cache() / "pkgs"
+    pkgs = paths.get_engine_cache() / "pkgs"
     stems = [f"{o.name}-{o.version}-{o.build}" for recipe in plan.recipes for o in recipe.outputs]
     for stem in [*stems, "other-1.0-0"]:
         (pkgs / stem / "info").mkdir(parents=True)
@@ -112,7 +112,7 @@ def test_a_recipe_waits_for_missing_indirect_dependencies(
     replace_engine(monkeypatch, succeed)
     builds.build_missing(plan)
     for name in ("c", "theano-stack"):
-        shutil.rmtree(paths.package_cache() / plan.keys[name])
+        shutil.rmtree(paths.get_package_cache() / plan.keys[name])
     engine = replace_engine(monkeypatch, succeed)
     builds.build_missing(plan)
     assert engine.built == ["c", "theano-stack"]
@@ -128,8 +128,8 @@ def test_the_error_of_a_failed_build_names_recipe_reason_and_log(
     assert "recipe b failed: the compiler's complaint" in message
     assert "| cc -c x.c" in message
     assert str(paths.LOGS / "b.log") in message
-    assert str(paths.work_directory() / "b") in message
-    assert (paths.work_directory() / "b").is_dir()
+    assert str(paths.get_work_directory() / "b") in message
+    assert (paths.get_work_directory() / "b").is_dir()
     assert "run again" in message
     engine = replace_engine(monkeypatch, succeed)
     builds.build_missing(plan)

@@ -61,7 +61,7 @@ def second_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, A
     monkeypatch.setattr(rebuilds, "run", lambda argv, **_: Finished("setpriv" in argv, ""))
     monkeypatch.setattr(canonical, "read_members", read_members)
     for key in PLAN.keys.values():
-        build(b"x", key, paths.package_cache())
+        build(b"x", key, paths.get_package_cache())
     return record
 
 

@@ -11,7 +11,7 @@ from builder.common import paths, processes
 from builder.package import package_cache, steps
 from builder.package.package_cache import Plan
 from builder.package.steps import Step, Steps
-from builder.source.sources import cached_path
+from builder.source.sources import get_cached_path
 from builder.stack.recipes import Recipe, Source
 from builder.timing import forecast
 
@@ -58,8 +58,8 @@ def announce(plan: Plan, *later: str, jobs: int, origin: str = "") -> Steps:
 def build(*names: str) -> None:
     """Store empty cache entries for these recipes, as if they were built."""
     for name in names:
-        (paths.package_cache() / name).mkdir(parents=True)
-        (paths.package_cache() / name / "packages.json").write_text("[]")
+        (paths.get_package_cache() / name).mkdir(parents=True)
+        (paths.get_package_cache() / name / "packages.json").write_text("[]")
 
 
 def test_the_cost_of_a_build_is_announced(plan: Plan, capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,10 +85,10 @@ def test_a_cached_stack_is_announced_in_one_line(
 
 def test_an_interrupted_build_is_resumed(plan: Plan, capsys: pytest.CaptureFixture[str]) -> None:
     build("zlib")
-    (paths.work_directory() / "numpy").mkdir(parents=True)
+    (paths.get_work_directory() / "numpy").mkdir(parents=True)
     for source in SOURCES:
-        cached_path(source).parent.mkdir(parents=True)
-        cached_path(source).write_bytes(b"x")
+        get_cached_path(source).parent.mkdir(parents=True)
+        get_cached_path(source).write_bytes(b"x")
     assert announce(plan, jobs=2).names == ("packages",)
     output = capsys.readouterr().out
     assert "openblas: resuming: 1 of 3 recipes are built, 2 to build, about" in output
@@ -110,11 +110,11 @@ def test_only_a_step_with_a_result_prints_a_line_and_records_its_duration(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     command_steps = Steps(LATER)
-    with command_steps.step("environment") as step:
+    with command_steps.run_step("environment") as step:
         step.result = "25 packages in build/envs/openblas"
-    with command_steps.step("verification"):
+    with command_steps.run_step("verification"):
         pass
-    with command_steps.step("report") as step:
+    with command_steps.run_step("report") as step:
         step.result = "build/reports/openblas.json"
     assert capsys.readouterr().out.splitlines() == [
         "1/3 environment  25 packages in build/envs/openblas, 0:00",
@@ -124,12 +124,12 @@ def test_only_a_step_with_a_result_prints_a_line_and_records_its_duration(
 
 
 def test_an_unknown_step_is_an_error() -> None:
-    with pytest.raises(ValueError, match="unknown step 'pack'"), Steps(LATER).step("pack"):
+    with pytest.raises(ValueError, match="unknown step 'pack'"), Steps(LATER).run_step("pack"):
         pass
 
 
 def test_a_failed_step_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(ValueError, match="x"), Steps(LATER).step("report") as step:
+    with pytest.raises(ValueError, match="x"), Steps(LATER).run_step("report") as step:
         step.result = "something"
         raise ValueError("x")
     assert capsys.readouterr().out == ""
@@ -150,9 +150,9 @@ def test_the_line_of_a_step_has_the_estimated_time_left() -> None:
 def test_the_bytes_of_incomplete_downloads_are_counted() -> None:
     assert steps.describe_arrived(SOURCES) == "0 of 2 files, 0 of 57 MB"
     for source in SOURCES:
-        cached_path(source).parent.mkdir(parents=True)
-    (cached_path(SOURCES[0]).parent / ".part-x").write_bytes(bytes(3_000_000))
-    cached_path(SOURCES[1]).write_bytes(bytes(1_000_000))
+        get_cached_path(source).parent.mkdir(parents=True)
+    (get_cached_path(SOURCES[0]).parent / ".part-x").write_bytes(bytes(3_000_000))
+    get_cached_path(SOURCES[1]).write_bytes(bytes(1_000_000))
     assert steps.describe_arrived(SOURCES) == "1 of 2 files, 4 of 57 MB"
     assert steps.describe_fetched(SOURCES[1:]) == "1 file, 1 MB"
     assert steps.describe_fetched([]) == ""

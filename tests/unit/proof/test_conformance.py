@@ -86,7 +86,7 @@ def test_the_lock_of_a_run_has_the_packages_of_tests(monkeypatch: pytest.MonkeyP
         for name in ("theano-tests", "keras-tests", "theano")
     ]
     build = Build(stacks.load("openblas+keras"), Plan((), {}, {}, {}), Options())
-    monkeypatch.setattr(Build, "of_stack", lambda *_: build)
+    monkeypatch.setattr(Build, "create", lambda *_: build)
     monkeypatch.setattr(Build, "build_packages", lambda _: built)
     monkeypatch.setattr(
         Build, "resolve", lambda self, _: Lock(self.stack.name, self.stack.programs, ())
@@ -185,7 +185,7 @@ def test_a_gpu_is_used_only_with_the_flag() -> None:
     assert conformance._choose_device("cuda", usual) == "opencl"
     assert conformance._choose_device("cuda", gpu) == "cuda"
     with pytest.raises(UsageError, match="--gpu"):
-        conformance.judge("openblas", gpu, 1)
+        conformance.check_stack("openblas", gpu, 1)
     with pytest.raises(UsageError, match="stock Theano"):
         conformance.run_reference(gpu, 1)
     assert str(usual) != str(gpu)

@@ -46,7 +46,7 @@ def make_program(**changes: Any) -> Program:
 @pytest.mark.parametrize("category", generator.CATEGORIES)
 def test_a_program_depends_only_on_seed_category_and_number(category: str) -> None:
     programs = [generator.generate(5, category, number) for number in range(40)]
-    # Compare texts, because nan is not equal to itself.
+    # Compare strings, because nan is not equal to itself.
     assert str(generator.generate(5, category, 39)) == str(programs[39])
     assert str(generator.generate(6, category, 39)) != str(programs[39])
     assert len(set(map(str, programs))) > 30
@@ -288,7 +288,7 @@ def find_difference(old: list[Any], new: list[Any], tolerance: float = 1e-8) -> 
         (["complex64", [], [[1.0, NAN]]], ["complex64", [], [[1.0, 2.0]]], "value"),
     ],
 )
-def test_the_kind_of_a_difference_between_two_values(
+def test_two_values_have_the_expected_kind_of_difference(
     old: list[Any], new: list[Any], kind: str | None
 ) -> None:
     assert find_difference(old, new) == kind
@@ -306,7 +306,7 @@ def describe_difference(old: dict[str, Any], new: dict[str, Any]) -> str | None:
     return f"{difference_.kind} {difference_.situation}" if difference_ else None
 
 
-def test_the_kind_of_a_difference_between_two_runs() -> None:
+def test_two_runs_have_the_expected_kind_of_difference() -> None:
     first = make_answer(["int64", [], [1]])
     failed = {"runs": {"plain": {"calls": [{"error": "ValueError: no"}], "shared": []}}}
     failed["logged"] = []

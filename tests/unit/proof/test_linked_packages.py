@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builder.proof import linked_packages
-from builder.source.sources import cached_path, sha256
+from builder.source.sources import get_cached_path, hash_file
 from builder.stack.recipes import Source
 
 
@@ -26,9 +26,9 @@ def test_nose_is_unpacked_from_its_pinned_wheel(
     wheel = tmp_path / "nose.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("nose/__init__.py", "")
-    source = Source(wheel.name, sha256(wheel))
-    cached_path(source).parent.mkdir(parents=True)
-    wheel.rename(cached_path(source))
+    source = Source(wheel.name, hash_file(wheel))
+    get_cached_path(source).parent.mkdir(parents=True)
+    wheel.rename(get_cached_path(source))
     monkeypatch.setattr(linked_packages, "NOSE", (source,))
     linked_packages.unpack_nose(tmp_path)
     assert (tmp_path / "nose" / "__init__.py").exists()

@@ -12,7 +12,7 @@ from builder.proof import nvidia
 
 
 def set_answer(status: int, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace the program that looks for a GPU: set its exit code and output."""
+    """Replace the program that searches for a GPU: set its exit code and output."""
 
     def run(_: object, *, env: dict[str, str], **__: object) -> Finished:
         assert env["THEANO_FLAGS"] == "device=cpu"

@@ -34,7 +34,7 @@ def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         (part,) = parts
         test = f"{part.file}::test_a"
         lines = [{"collected": [test]}, {"id": test, **reported}]
-        file = program_times.pytest_events.event_file(self.directory, part)
+        file = program_times.pytest_events.get_event_file(self.directory, part)
         file.parent.mkdir(parents=True)
         file.write_text("".join(json.dumps(line) + "\n" for line in lines))
 

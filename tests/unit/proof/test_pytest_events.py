@@ -16,7 +16,7 @@ SKIPPED: dict[str, object] = {"outcome": "skipped", "seconds": 0, "reason": "no 
 
 def record_events(directory: Path, *lines: dict[str, object]) -> pytest_events.Events:
     """Write the events of PART, and read them."""
-    file = pytest_events.event_file(directory, PART)
+    file = pytest_events.get_event_file(directory, PART)
     file.parent.mkdir(parents=True)
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return pytest_events.read_events(directory, PART)

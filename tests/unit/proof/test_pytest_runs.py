@@ -87,7 +87,7 @@ def test_python_2_runs_tests_with_nose(tmp_path: Path, monkeypatch: pytest.Monke
     def start_nose(command: list[object], **_: object) -> Process:
         assert command[1:4] == [pytest_runs.NOSE, Path("/site"), PART.file]
         events = Path(str(command[command.index("--events") + 1]))
-        # nose knows the list of tests only at the end.
+        # nose reports the list of tests only at the end.
         write(events, make_event(TESTS[0]), make_event(TESTS[2]), {"collected": TESTS})
         return Process()
 

@@ -19,11 +19,11 @@ def isolate():
 def test_the_largest_error_is_reported(wrong):
     expected = np.array([[1.0, 2.0], [100.0, 4.0]])
     allowed = expected / 100
-    assert device.compare("product", expected + allowed / 2, expected, allowed) == []
+    assert device.compare_results("product", expected + allowed / 2, expected, allowed) == []
     actual = expected + np.array([[0, wrong], [1.5, 0]])
-    (message,) = device.compare("product", actual, expected, allowed)
+    (message,) = device.compare_results("product", actual, expected, allowed)
     assert message == f"product: the error is {wrong:.2g}, allowed is 0.02"
-    assert device.compare("product", actual, expected, 0.02) != []
+    assert device.compare_results("product", actual, expected, 0.02) != []
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
@@ -44,7 +44,7 @@ def test_a_wrong_convolution_is_named(dtype, monkeypatch):
     monkeypatch.setattr(T.nnet, "conv2d", conv2d)
     assert find_errors() == []
     factor = 1.02
-    kinds = ("conv2d", "its gradient of the inputs", "its gradient of the weights")
+    kinds = ("conv2d", "gradient of conv2d for the inputs", "gradient of conv2d for the weights")
     assert find_errors() == [f"{kind} in {dtype}" for kind in kinds]
 
 
@@ -64,11 +64,11 @@ def test_memory_that_the_second_run_keeps_is_a_leak(allocated, kept):
         context.free_gmem -= int(next(sizes) * 2**30)
         return [], {"gflops": 1}
 
-    failures, measurements = device.prove(context, (allocate,))
+    failures, measurements = device.run_proofs(context, (allocate,))
     assert measurements == {"gflops": 1, "kept": int(kept * 2**30)}
     leaks = ["9216 MiB of the device's memory are not freed"]
     assert failures == (leaks if kept == 9 else [])
 
 
 def test_a_failed_proof_is_reported_once():
-    assert device.prove(Context(), (lambda: (["wrong product"], {}),))[0] == ["wrong product"]
+    assert device.run_proofs(Context(), (lambda: (["wrong product"], {}),))[0] == ["wrong product"]

@@ -126,24 +126,24 @@ def test_a_theano_that_does_not_start_is_reported(examine_flags):
         ("flaotX", "float32", "Theano has no such flag"),
     ],
 )
-def test_flags_that_disable_a_part_of_the_stack(flag, value, effect):
-    verdict = doctor.judge(Setting(flag, value, "~/.theanorc:1"), STACK_FLAGS, "")
+def test_flags_that_disable_a_part_of_the_stack_have_a_fix(flag, value, effect):
+    verdict = doctor.judge_setting(Setting(flag, value, "~/.theanorc:1"), STACK_FLAGS, "")
     assert verdict.disables_part
     assert verdict.effect.startswith(effect)
     assert verdict.fix
 
 
 def test_compiler_flags_of_a_preset_disable_nothing():
-    verdict = doctor.judge(Setting("gcc.cxxflags", rc.FAST_CXXFLAGS, "x"), STACK_FLAGS, "")
+    verdict = doctor.judge_setting(Setting("gcc.cxxflags", rc.FAST_CXXFLAGS, "x"), STACK_FLAGS, "")
     assert not verdict.disables_part
     assert "g++ compiles all modules" in verdict.effect
 
 
 def test_the_fix_of_old_gpu_flags_depends_on_the_stacks_device():
     old = Setting("device", "gpu0", "~/.theanorc:1")
-    assert "remove it from ~/.theanorc:1" in doctor.judge(old, STACK_FLAGS, "").fix
+    assert "remove it from ~/.theanorc:1" in doctor.judge_setting(old, STACK_FLAGS, "").fix
     on_gpu = {**STACK_FLAGS, "device": "cuda"}
-    assert doctor.judge(old, on_gpu, "").fix == "device=gpu0 is now device=cuda0"
+    assert doctor.judge_setting(old, on_gpu, "").fix == "device=gpu0 is now device=cuda0"
 
 
 def test_missing_names_are_listed_with_their_replacement(examine_flags, monkeypatch):

@@ -20,7 +20,7 @@ MAPS = """\
 
 
 def test_parse_returns_files_with_executable_mappings():
-    assert libraries.parse(MAPS) == (
+    assert libraries.parse_maps(MAPS) == (
         "/env/bin/python3.11",
         "/env/lib/with a space/libopenblas.so.0",
         "/tmp/gone.so",

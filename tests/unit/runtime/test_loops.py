@@ -13,5 +13,5 @@ mod.cpp:63:20: optimized: loop vectorized using 16 byte vectors
 
 
 def test_the_vector_widths_in_bytes_are_parsed_from_the_compilers_messages():
-    assert loops.parse(NOTES) == {16, 32}
-    assert loops.parse("mod.cpp:9:1: optimized: basic block part vectorized") == set()
+    assert loops.parse_widths(NOTES) == {16, 32}
+    assert loops.parse_widths("mod.cpp:9:1: optimized: basic block part vectorized") == set()

@@ -44,7 +44,7 @@ def test_the_stacks_packages_pass_the_check(installed):
     ("name", "other", "expected_words"),
     [
         ("numpy", ("2.4.6", "pip\n"), ("2.4.6", "pip", "1.26.4")),
-        # The version is right, but the wheel of NumPy has another BLAS.
+        # The version is the same, but the wheel of NumPy has another BLAS.
         ("numpy", ("1.26.4", "uv"), ("1.26.4", "uv")),
         ("numpy", ("1.26.4", None), ("1.26.4", "unknown")),
         # theano-pymc contains the files of Theano, and overwrites them.

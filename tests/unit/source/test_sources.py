@@ -53,7 +53,7 @@ def test_a_file_with_a_wrong_hash_is_named_and_not_cached(sources_directory: Pat
     assert str(sources_directory / GOOD.file) in message
     assert GOOD.sha256 in message
     assert hashlib.sha256(CONTENT[:-1]).hexdigest() in message
-    assert list_files(paths.cache()) == []
+    assert list_files(paths.get_cache()) == []
 
 
 def test_offline_downloads_nothing_and_gives_a_hint(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_each_failed_origin_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no mirror has it" in message
     assert "network is unreachable" in message
     assert "--sources" in message
-    assert list_files(paths.cache()) == []
+    assert list_files(paths.get_cache()) == []
 
 
 def test_one_error_names_all_unavailable_files() -> None:
@@ -109,7 +109,7 @@ def test_a_truncated_download_leaves_no_file(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(sources.debian, "download", download_part)
     with pytest.raises(HashMismatch):
         sources.fetch([GOOD])
-    assert list_files(paths.cache()) == []
+    assert list_files(paths.get_cache()) == []
 
 
 def test_fetched_files_are_copied(sources_directory: Path, tmp_path: Path) -> None:

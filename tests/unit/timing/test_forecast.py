@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from builder.common import paths
-from builder.source.sources import cached_path
+from builder.source.sources import get_cached_path
 from builder.stack.recipes import Recipe, Source
 from builder.timing import forecast
 
@@ -44,8 +44,8 @@ def test_measured_costs_take_precedence_over_stored_costs() -> None:
 
 @pytest.mark.parametrize("content", ["", "[]", "{", "\xff"])
 def test_a_damaged_file_of_measurements_is_ignored(content: str) -> None:
-    paths.cache().mkdir()
-    (paths.cache() / "seconds.json").write_text(content, encoding="latin-1")
+    paths.get_cache().mkdir()
+    (paths.get_cache() / "seconds.json").write_text(content, encoding="latin-1")
     assert forecast.read_measurements() == {}
     forecast.record_measurement("stages", "environment", 1.0)
     assert forecast.estimate_stage_seconds("environment") == 1
@@ -57,8 +57,8 @@ def test_sizes_of_sources_are_estimated_by_project() -> None:
     sources = [Source(name, "ab" * 32) for name in names]
     costs = forecast._read_costs()["sources"]
     assert forecast.estimate_megabytes(sources) == costs["numpy"] + costs["python3.11"]
-    cached_path(sources[0]).parent.mkdir(parents=True)
-    cached_path(sources[0]).touch()
+    get_cached_path(sources[0]).parent.mkdir(parents=True)
+    get_cached_path(sources[0]).touch()
     assert forecast.find_absent_sources(sources) == sources[1:]
 
 

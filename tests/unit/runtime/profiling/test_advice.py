@@ -73,8 +73,10 @@ def measure_remedies(monkeypatch):
                 raise result
             return result
 
-        monkeypatch.setattr(advice, "run", run)
-        trials = advice.measure(["train.py"], [advice.Remedy(name, "file") for name in "abc"])
+        monkeypatch.setattr(advice, "time_calls", run)
+        trials = advice.measure_remedies(
+            ["train.py"], [advice.Remedy(name, "file") for name in "abc"]
+        )
         assert next(remaining, None) is None
         return {trial.name.split(",")[-1].strip(): trial for trial in trials}
 
@@ -131,9 +133,9 @@ def test_the_time_of_a_run_is_the_sum_of_its_calls_in_the_profile(monkeypatch, f
     remedy = advice.Remedy("", "", "floatX=float32", {"OMP_NUM_THREADS": "1"}, "py")
     if status:
         with pytest.raises(profiles.ProfileError, match="exit status 1 TypeError: x"):
-            advice.run(["a.py"], remedy, None)
+            advice.time_calls(["a.py"], remedy, None)
     else:
-        assert advice.run(["a.py"], remedy, None) == pytest.approx(55.918, abs=0.01)
+        assert advice.time_calls(["a.py"], remedy, None) == pytest.approx(55.918, abs=0.01)
 
 
 def test_the_page_has_escaped_suggestions_and_trials():

@@ -78,7 +78,7 @@ def test_the_page_is_written_if_the_trials_are_interrupted(
     # A background job of a shell ignores SIGINT, so set Python's handler.
     ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
     monkeypatch.setattr(stack, "find_siblings", tuple)
-    monkeypatch.setattr(advice, "run", lambda *_: signal.raise_signal(sent))
+    monkeypatch.setattr(advice, "time_calls", lambda *_: signal.raise_signal(sent))
     replace_program(0, files("train_fn")[1].read_text())
     arguments = ["run", "--advise", "--out", str(tmp_path / "ntm"), "train.py"]
     assert command.main(arguments) == command.INTERRUPTED

@@ -12,7 +12,7 @@ from tests.unit.runtime.profiling.conftest import STACKS
 
 
 class Reader(HTMLParser):
-    """Collect the texts of a page's table cells, and the addresses that a browser would fetch."""
+    """Collect the text of a page's table cells, and the addresses that a browser would fetch."""
 
     def __init__(self):
         super().__init__()

@@ -89,7 +89,7 @@ def test_predictions_equal_separate_validations(seed, feature, validated, monkey
     work_in_place(Elemwise, fgraph)
     assert len(validated) == 1
     monkeypatch.setattr(Waiting, "overwrite", lambda self, node, i: True)
-    Changes(Elemwise, other).make(other.validate)
+    Changes(Elemwise, other).replace_nodes(other.validate)
     assert find_patterns(fgraph) == find_patterns(other)
 
 

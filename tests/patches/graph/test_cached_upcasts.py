@@ -17,7 +17,7 @@ DTYPES = ("bool", "int8", "uint8", "int64", "uint64", "float16", "float32", "flo
 @pytest.mark.parametrize("policy", ["custom", "numpy+floatX"])
 @pytest.mark.parametrize("float_x", ["float32", "float64"])
 def test_common_types_follow_the_flags(float_x, policy):
-    """scalar.upcast returns the right dtype for each value of the flags, also in repeated calls."""
+    """scalar.upcast returns the correct dtype for each value of the flags, also if called again."""
     with theano.change_flags(floatX=float_x, cast_policy=policy):
         for types in itertools.product(DTYPES, repeat=2):
             expected = np.result_type(*types).name

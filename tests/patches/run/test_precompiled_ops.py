@@ -97,9 +97,9 @@ def make_index(random, length):
 
 
 def make_symbolic(index, variables):
-    """Return an index with a scalar variable for each integer.
+    """Return an index in which a scalar variable replaces each integer.
 
-    Append (variable, integer) to `variables` for each of them.
+    Append each pair (variable, integer) to `variables`.
     """
     if isinstance(index, slice):
         ends = (make_symbolic(end, variables) for end in (index.start, index.stop, index.step))
@@ -227,7 +227,7 @@ def test_subclasses_use_their_own_c_code():
     assert "Python.h" in node.op.c_linker(node, []).get_src_code()
 
 
-def test_deep_copies_of_scalars_are_right():
+def test_deep_copies_of_scalars_are_correct():
     """DeepCopyOp of a scalar type uses its own C code, not precompiled code."""
     x = scalar.float64()
     assert theano.function([x], [x, tc.deep_copy_op(x)], mode=FAST)(2.5) == [2.5, 2.5]
@@ -297,7 +297,7 @@ def test_writing_to_rows_of_a_read_only_array_is_an_error(thunk_of):
     ],
 )
 def test_an_output_array_that_overlaps_the_input_is_not_overwritten(build, expected, thunk_of):
-    """Results are right if the output's storage holds an array that overlaps the input.
+    """Results are correct if the output's storage holds an array that overlaps the input.
 
     In a Scan, the values that a step reads and the values that it writes can be in one buffer.
     """
@@ -323,13 +323,28 @@ def test_an_operand_that_a_join_returned_is_not_overwritten():
     assert first.tolist() == [1, 2]
 
 
-def test_rows_of_a_matrix_with_one_row_of_any_stride_are_right(thunk_of):
+def test_rows_of_a_matrix_with_one_row_of_any_stride_are_correct(thunk_of):
     x = tt.dmatrix()
     thunk, (storage,), result = thunk_of([x], x[tt.as_tensor([0, 0])])
     storage[0] = np.lib.stride_tricks.as_strided(np.arange(3.0), (1, 3), (9000, 8))
     assert storage[0].flags.c_contiguous
     thunk()
     assert result[0].tolist() == [[0, 1, 2]] * 2
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float64", "complex128"])
+@pytest.mark.parametrize("n_columns", [0, 1, 5])
+def test_rows_of_a_transposed_matrix_are_transposed(thunk_of, dtype, n_columns):
+    x, rows = tt.matrix(dtype=dtype), [2, 0, -1, 2]
+    thunk, (storage,), result = thunk_of([x], x[tt.as_tensor(rows)])
+    storage[0] = np.arange(4 * n_columns, dtype=dtype).reshape(n_columns, 4).T
+    expected = storage[0][rows]
+    # Without an output; with an output in C order; with an output that overlaps the input.
+    for output in (None, np.empty((4, n_columns), dtype), storage[0]):
+        result[0] = output
+        thunk()
+        np.testing.assert_array_equal(result[0], expected)
+        assert result[0].flags.f_contiguous or output is not None
 
 
 DTYPES = ("bool", "int8", "uint16", "int64", "uint64", "float16", "float32", "complex128")

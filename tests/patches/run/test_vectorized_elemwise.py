@@ -73,7 +73,7 @@ def test_conditionals_are_vectorized(vectorized_lines, name):
 
 @pytest.mark.parametrize("name", CHOICES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_conditionals_have_right_values(name, dtype):
+def test_conditionals_have_correct_values(name, dtype):
     """Results equal NumPy's for nan, zeros and infinities, in-place and in a new array."""
     make, expected, count = CHOICES[name]
     special = [0.0, -0.0, np.nan, np.inf, -np.inf, 0.5, -0.5, 3, -3]
@@ -122,7 +122,7 @@ def test_softmax_is_vectorized(vectorized_lines):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_softmax_is_right_for_rows_of_any_length(dtype):
+def test_softmax_is_correct_for_rows_of_any_length(dtype):
     """Rows may be strided and contain -inf. A nan makes its whole row nan."""
     x = tensor.matrix(dtype=dtype)
     compiled = theano.function([x], tensor.nnet.softmax(x))
@@ -160,7 +160,7 @@ def test_every_layout_has_the_same_values(shape, openmp):
             np.testing.assert_array_equal(third, right > c)
 
 
-def test_results_are_right_for_every_order_of_four_dimensions():
+def test_results_are_correct_for_every_order_of_four_dimensions():
     """The loops are in the order of the output's strides, and adjacent dimensions are merged."""
     x, y = tensor.dtensor4("x"), tensor.TensorType("float64", (False, True, False, True))("y")
     function = theano.function([x, y], [x * y, x - x[:, ::-1]])
@@ -182,7 +182,7 @@ def test_a_module_has_one_function_of_loops():
 
 
 @pytest.mark.parametrize("shape", [(70,), (5, 70)])
-def test_an_in_place_update_has_right_values(shape):
+def test_an_in_place_update_has_correct_values(shape):
     values = np.random.RandomState(0).uniform(0.5, 2, shape)
     state = theano.shared(values)
     theano.function([], updates=[(state, tensor.sqrt(state) + state)])()
@@ -202,7 +202,7 @@ def test_an_error_ends_the_loop_and_the_next_call_works(ndim, fused):
 
 @pytest.mark.parametrize("shift", [-1, 1, 4])
 def test_inputs_that_share_memory_are_read_before_they_are_overwritten(shift):
-    """The result is right if an input overlaps the overwritten input, at any distance."""
+    """The result is correct if an input overlaps the overwritten input, at any distance."""
     x, y = tensor.dvectors("x", "y")
     function = theano.function(
         [theano.In(x, mutable=True, borrow=True), theano.In(y, borrow=True)], x * 2 + y
