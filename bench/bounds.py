@@ -66,14 +66,15 @@ def measure_shortest(call: Callable[[], Any]) -> float:
 
 def time_products(count: int, m: int, n: int, k: int) -> float:
     """Return the seconds to multiply ``count`` m x k matrices by the same k x n matrix."""
-    a, b, product = np.ones((count, m, k)), np.ones((k, n)), np.empty((count, m, n))
+    a, b = np.ones((count, m, k), models.DTYPE), np.ones((k, n), models.DTYPE)
+    product = np.empty((count, m, n), models.DTYPE)
     return measure_shortest(lambda: np.matmul(a, b, out=product))
 
 
 def time_copy(numbers: int) -> float:
-    """Return the seconds to copy ``numbers`` float64 numbers, divided among all CPUs."""
+    """Return the seconds to copy ``numbers`` numbers of DTYPE, divided among all CPUs."""
     cpus = len(os.sched_getaffinity(0))
-    parts = [(np.ones(numbers // cpus), np.empty(numbers // cpus)) for _ in range(cpus)]
+    parts = [np.ones((2, numbers // cpus), models.DTYPE) for _ in range(cpus)]
     with ThreadPoolExecutor(cpus) as pool:
         return measure_shortest(
             lambda: list(pool.map(lambda part: np.copyto(part[1], part[0]), parts))
@@ -107,7 +108,7 @@ def list_ntm_products(size: Any, shapes: dict[str, Any]) -> Iterator[Product]:
             yield size.steps, 1, width, units
             yield 1, width, units, size.steps
     # Each head multiplies its key by the memory. A read head also multiplies its weighting by the
-    # memory. Each product has a gradient, which is a product of the other shape.
+    # memory. The gradient of each product multiplies a vector by the transposed matrix.
     products = size.steps * (2 * len(size.heads) + 2 * size.read_heads)
     yield products // 2, 1, size.slots, size.width
     yield products // 2, 1, size.width, size.slots
@@ -116,7 +117,7 @@ def list_ntm_products(size: Any, shapes: dict[str, Any]) -> Iterator[Product]:
 def list_lstm_products(shapes: dict[str, Any]) -> Iterator[Product]:
     """Yield the products of an LSTM. A layer multiplies its inputs of all steps at once."""
     steps, batch, units = (models.LSTM[name] for name in ("steps", "batch", "units"))
-    # ``gates`` is the number of outputs of a layer's weights: four gates of each unit.
+    # ``gates`` is the number of columns of a layer's weights: one per gate, four gates per unit.
     for name, (width, gates) in shapes.items():
         if name == "output":
             yield from list_layer_products(batch, width, gates)

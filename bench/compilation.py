@@ -1,8 +1,9 @@
 """Measure the time from the import of a framework to the result of a graph's first call.
 
-``python compilation.py FRAMEWORK GRAPH`` prints JSON on its last line. FRAMEWORK is theano,
+``python compilation.py FRAMEWORK GRAPH [DTYPE]`` prints JSON on its last line. FRAMEWORK is theano,
 pytensor or jax. GRAPH is a name such as ``lstm`` or, with a size, ``lstm6``
-(``models.select_size``).
+(``models.select_size``). DTYPE is float64 (the
+default) or float32.
 
 - ``phases``: wall seconds by phase, in order; their sum is the time to the first result;
 - ``background``: wall seconds from the first result until all compilers have ended and their code
@@ -59,13 +60,15 @@ def read_peak_memory() -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
-def measure(framework: str, graph: str) -> dict[str, Any]:
+def measure(framework: str, graph: str, dtype: str = "float64") -> dict[str, Any]:
     """Import a framework, compile a graph's training step, call it, and return the measurements."""
     compilers = record_compilers()
     started = time.perf_counter()
     module = importlib.import_module(f"{framework}_step")
     imported = time.perf_counter()
-    graph = importlib.import_module("models").select_size(graph)
+    models: Any = importlib.import_module("models")
+    models.DTYPE = dtype
+    graph = models.select_size(graph)
     step, phases = module.compile_step(graph)
     compiled = time.perf_counter()
     losses = [step()]

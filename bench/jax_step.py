@@ -1,6 +1,6 @@
-"""Build the models of ``theano_step`` in JAX, in float64.
+"""Build the models of ``theano_step`` in JAX, in ``models.DTYPE``.
 
-``p`` contains a model's parameters by name.
+``p`` maps the name of each parameter to its value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from jax import lax, nn
 # The directory of JAX's compile cache. By default JAX has no cache on disk.
 jax.config.update("jax_compilation_cache_dir", str(models.CACHE / "jax"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-jax.config.update("jax_enable_x64", True)
 Step = Callable[[], float]
 Arrays = dict[str, Any]
 
@@ -53,8 +52,10 @@ def compile_step(graph: str) -> tuple[Step, dict[str, float]]:
     """Compile a graph.
 
     Returns:
-        The training step, a function that trains and returns the loss; the seconds by phase.
+        The training step, which trains and returns the loss; and the seconds by phase.
     """
+    # With jax_enable_x64 = False, JAX converts all arrays to 32 bits.
+    jax.config.update("jax_enable_x64", models.DTYPE == "float64")
     compilations = Compilations()
     step = compile_tiny(compilations) if graph == "tiny" else compile_training(graph, compilations)
     return step, compilations.seconds
@@ -115,7 +116,8 @@ def _load_ntm() -> Any:
 
     The module imports Theano, which this environment lacks. A placeholder replaces Theano.
     """
-    theano = types.SimpleNamespace(config=types.SimpleNamespace(floatX="float64"), tensor=None)
+    config = types.SimpleNamespace(floatX=models.DTYPE)
+    theano = types.SimpleNamespace(config=config, tensor=None)
     sys.modules.update({"theano": theano, "theano.tensor": theano})  # type: ignore[dict-item]
     return models.load_runtime_module("ntm")
 
@@ -218,7 +220,7 @@ def compute_conv_loss(p: Arrays, inputs: Any, targets: Any) -> Any:
     return compute_cross_entropy(hidden.reshape((hidden.shape[0], -1)) @ p["output"], targets)
 
 
-def normalise(x: Any, gain: Any, bias: Any) -> Any:
+def normalize(x: Any, gain: Any, bias: Any) -> Any:
     """Normalize the last dimension (layer normalization)."""
     centred = x - x.mean(axis=-1, keepdims=True)
     return gain * centred / jnp.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-5) + bias
@@ -231,12 +233,12 @@ def compute_transformer_loss(p: Arrays, inputs: Any, targets: Any) -> Any:
     def split(x: Any) -> Any:
         return x.reshape((batch, positions, heads, width // heads)).transpose((0, 2, 1, 3))
 
-    x = normalise(inputs, p["norm0.gain"], p["norm0.bias"])
+    x = normalize(inputs, p["norm0.gain"], p["norm0.bias"])
     query, key, value = (split(x @ p[name]) for name in ("query", "key", "value"))
-    weights = nn.softmax(query @ key.transpose((0, 1, 3, 2)) / np.sqrt(width // heads))
+    weights = nn.softmax(query @ key.transpose((0, 1, 3, 2)) / (width // heads) ** 0.5)
     read = (weights @ value).transpose((0, 2, 1, 3)).reshape((batch, positions, width))
     hidden = inputs + read @ p["mix"]
-    x = normalise(hidden, p["norm1.gain"], p["norm1.bias"])
+    x = normalize(hidden, p["norm1.gain"], p["norm1.bias"])
     answers = hidden + nn.relu(x @ p["widen"] + p["widen.bias"]) @ p["narrow"] + p["narrow.bias"]
     return ((answers - targets) ** 2).mean()
 
@@ -248,7 +250,7 @@ def make_normals() -> Callable[[], tuple[Any, ...]]:
     """
     seed = np.random.RandomState(models.SEED).randint(2**30)
     random, shape = np.random.RandomState(seed), (models.VAE["batch"], models.VAE["latent"])
-    return lambda: (random.normal(size=shape),)
+    return lambda: (random.normal(size=shape).astype(models.DTYPE),)
 
 
 def compute_vae_loss(p: Arrays, inputs: Any, targets: Any, noise: Any) -> Any:

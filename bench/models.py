@@ -18,6 +18,9 @@ RUNTIME = Path(__file__).resolve().parent.parent / "runtime" / "theano_fast"
 # The directory for the compile caches of frameworks that have no cache by default.
 CACHE = Path.home() / ".cache"
 
+# The dtype of all numbers except classes: float64 or float32 (compilation.py sets it).
+DTYPE = "float64"
+
 # The learning rate of the full-size Neural Turing Machine in ``theano-fast verify``.
 RATE = 1e-4
 
@@ -123,7 +126,7 @@ def make_shapes(graph: str) -> dict[str, tuple[int, ...]]:
 
 
 def make_initial_values(graph: str) -> dict[str, Any]:
-    """Return the initial float64 values of the parameters, by name.
+    """Return the initial values of the parameters, by name, in DTYPE.
 
     Gains are 1 and biases are 0. Weights are random and uniform, in the range of Glorot and Bengio
     (2010). Each call returns the same values.
@@ -132,42 +135,44 @@ def make_initial_values(graph: str) -> dict[str, Any]:
     values = {}
     for name, shape in make_shapes(graph).items():
         if len(shape) == 1:
-            values[name] = np.full(shape, 1.0 if name.endswith("gain") else 0.0)
+            values[name] = np.full(shape, 1.0 if name.endswith("gain") else 0.0, DTYPE)
             continue
         # The fan-in and the fan-out of a filter are its numbers of input and output channels, times
         # the size of its receptive field.
         field = int(np.prod(shape[2:]))
         bound = np.sqrt(6.0 / (field * (shape[0] + shape[1])))
-        values[name] = draw(-bound, bound, shape)
+        values[name] = draw(-bound, bound, shape).astype(DTYPE)
     return values
 
 
 def make_batch(graph: str) -> tuple[Any, Any]:
-    """Return a batch: inputs in float64, and targets in float64 or, for classes, int64.
+    """Return a batch: inputs in DTYPE, and targets in DTYPE or, for classes, int64.
 
     Each call returns the same numbers.
     """
     random = np.random.RandomState(2)
+
+    def draw(low: int, *shape: int) -> Any:
+        return random.uniform(low, 1, shape).astype(DTYPE)
+
     if graph == "lstm":
-        return (
-            random.uniform(-1, 1, (LSTM["steps"], LSTM["batch"], LSTM["features"])),
-            random.uniform(-1, 1, (LSTM["batch"], LSTM["features"])),
-        )
+        inputs = draw(-1, LSTM["steps"], LSTM["batch"], LSTM["features"])
+        return inputs, draw(-1, LSTM["batch"], LSTM["features"])
     if graph == "mlp":
-        inputs = random.uniform(-1, 1, (MLP["batch"], MLP["features"]))
+        inputs = draw(-1, MLP["batch"], MLP["features"])
         return inputs, random.randint(0, MLP["classes"], MLP["batch"])
     if graph == "transformer":
-        shape = tuple(TRANSFORMER[name] for name in ("batch", "positions", "width"))
-        return random.uniform(-1, 1, shape), random.uniform(-1, 1, shape)
+        shape = [TRANSFORMER[name] for name in ("batch", "positions", "width")]
+        return draw(-1, *shape), draw(-1, *shape)
     if graph == "vae":
-        images = random.uniform(0, 1, (VAE["batch"], VAE["pixels"]))
+        images = draw(0, VAE["batch"], VAE["pixels"])
         return images, images
-    inputs = random.uniform(0, 1, (CONV["batch"], 1, CONV["side"], CONV["side"]))
+    inputs = draw(0, CONV["batch"], 1, CONV["side"], CONV["side"])
     return inputs, random.randint(0, CONV["classes"], CONV["batch"])
 
 
-def make_tiny_inputs(i: int) -> tuple[Any, Any]:
+def make_tiny_inputs(i: int) -> tuple[Any, ...]:
     """Return the two arguments of the i-th tiny function: vectors, or matrices."""
     random = np.random.RandomState(i)
     shape = (30,) if i // len(TINY_OPS) % 2 else (5, 6)
-    return random.uniform(0, 1, shape), random.uniform(0, 1, shape)
+    return tuple(random.uniform(0, 1, shape).astype(DTYPE) for _ in range(2))

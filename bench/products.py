@@ -19,7 +19,6 @@ from theano.tensor import thunks_ext
 # Products of the graphs of bench/models.py: (graph, m, k, n, whether the second matrix is
 # transposed). The first matrix has m rows and k columns, the product has n columns.
 PRODUCTS = [
-    ("convolutions", 32, 144, 121, False),
     ("transformer block", 64, 64, 32, False),
     ("LSTM", 16, 256, 512, False),
     ("LSTM, gradient", 16, 512, 256, True),

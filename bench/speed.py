@@ -30,7 +30,7 @@ LEAST_SECONDS = 0.1
 ORDER, PRODUCTS = 2000, 10
 
 
-def lstm_cell(
+def compute_lstm_cell(
     input_gate: Any, forget_gate: Any, output_gate: Any, candidate: Any, cell: Any
 ) -> list[Any]:
     """Return the elementwise part of an LSTM step: the next cell state and output.
@@ -49,7 +49,7 @@ ELEMWISE: dict[str, tuple[Callable[..., Any], int]] = {
     "sigmoid": (T.nnet.sigmoid, 1),
     "pow": (T.pow, 2),
     "softplus": (T.nnet.softplus, 1),
-    "lstm cell": (lstm_cell, 5),
+    "lstm cell": (compute_lstm_cell, 5),
 }
 
 

@@ -1,6 +1,6 @@
-"""Build the measured graphs in Theano, as training steps in float64.
+"""Build the measured graphs in Theano, as training steps in ``models.DTYPE``.
 
-``p`` contains a model's parameters, shared variables, by name.
+``p`` maps the name of each parameter to its shared variable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import theano
 import theano.tensor as T
 from theano.tensor.signal import pool
 
-theano.config.floatX = "float64"
 Step = Callable[[], float]
 
 
@@ -26,9 +25,10 @@ def compile_step(graph: str) -> tuple[Step, dict[str, float]]:
     """Compile a graph.
 
     Returns:
-        The training step, a function that trains and returns the loss; the seconds by phase.
+        The training step, which trains and returns the loss; and the seconds by phase.
     """
     started = time.perf_counter()
+    theano.config.floatX = models.DTYPE
     profiles = []
 
     def function(inputs: list[Any], output: Any, updates: Any = ()) -> Any:
@@ -137,7 +137,7 @@ def compute_conv_loss(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
     return compute_cross_entropy(T.dot(hidden.flatten(2), p["output"]), targets)
 
 
-def normalise(x: Any, gain: Any, bias: Any) -> Any:
+def normalize(x: Any, gain: Any, bias: Any) -> Any:
     """Normalize the last dimension (layer normalization)."""
     centred = x - x.mean(axis=-1, keepdims=True)
     return gain * centred / T.sqrt(T.sqr(centred).mean(axis=-1, keepdims=True) + 1e-5) + bias
@@ -151,14 +151,14 @@ def compute_transformer_loss(p: dict[str, Any], inputs: Any, targets: Any) -> An
         parts = x.reshape((batch, positions, heads, width // heads)).dimshuffle(0, 2, 1, 3)
         return parts.reshape((batch * heads, positions, width // heads))
 
-    x = normalise(inputs, p["norm0.gain"], p["norm0.bias"])
+    x = normalize(inputs, p["norm0.gain"], p["norm0.bias"])
     query, key, value = (split(T.dot(x, p[name])) for name in ("query", "key", "value"))
-    scores = T.batched_dot(query, key.dimshuffle(0, 2, 1)) / np.sqrt(width // heads)
+    scores = T.batched_dot(query, key.dimshuffle(0, 2, 1)) / (width // heads) ** 0.5
     weights = T.nnet.softmax(scores.reshape((-1, positions))).reshape(scores.shape)
     read = T.batched_dot(weights, value).reshape((batch, heads, positions, width // heads))
     read = read.dimshuffle(0, 2, 1, 3).reshape((batch, positions, width))
     hidden = inputs + T.dot(read, p["mix"])
-    x = normalise(hidden, p["norm1.gain"], p["norm1.bias"])
+    x = normalize(hidden, p["norm1.gain"], p["norm1.bias"])
     x = T.nnet.relu(T.dot(x, p["widen"]) + p["widen.bias"])
     answers = hidden + T.dot(x, p["narrow"]) + p["narrow.bias"]
     return T.sqr(answers - targets).mean()
