@@ -2,8 +2,7 @@
 
 ``python compilation.py FRAMEWORK GRAPH [DTYPE]`` prints JSON on its last line. FRAMEWORK is theano,
 pytensor or jax. GRAPH is a name such as ``lstm`` or, with a size, ``lstm6``
-(``models.select_size``). DTYPE is float64 (the
-default) or float32.
+(``models.select_size``). DTYPE is float64 (the default) or float32.
 
 - ``phases``: wall seconds by phase, in order; their sum is the time to the first result;
 - ``background``: wall seconds from the first result until all compilers have ended and their code

@@ -1,14 +1,31 @@
-"""Lock directories and replace files atomically."""
+"""Read TOML files, lock directories, and replace files atomically."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from builder.common.errors import CommandFailed
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """Read and parse a TOML file.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: the file is not TOML, or not UTF-8.
+    """
+    return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
 def write_atomically(file: Path, content: bytes | str) -> None:

@@ -5,19 +5,14 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from builder.common import errors, paths
 from builder.common.errors import TheanoFastError
+from builder.common.files import read_toml
 from builder.documents.reference import escape_markdown
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 KINDS: list[type[TheanoFastError]] = sorted(
     (
@@ -74,7 +69,7 @@ def format_page() -> str:
 
 def read_advice() -> dict[str, dict[str, str]]:
     """Read ``advice.toml``: advice by section, then by exit code or file."""
-    return tomllib.loads((Path(__file__).parent / "advice.toml").read_text(encoding="utf-8"))
+    return read_toml(Path(__file__).parent / "advice.toml")
 
 
 def find_builder_messages() -> dict[int, set[tuple[str, str]]]:

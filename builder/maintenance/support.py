@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -10,12 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from builder.common.errors import ConfigurationError
+from builder.common.files import read_toml
 from builder.stack.recipes import Recipe
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 FILE = Path(__file__).with_name("support.toml")
 # The time before the end of support from which a warning is printed.
@@ -50,7 +45,7 @@ class Support:
 
 def read() -> dict[str, Any]:
     """Parse support.toml."""
-    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+    return read_toml(FILE)
 
 
 def find_all(recipes: Iterable[Recipe]) -> list[Support]:

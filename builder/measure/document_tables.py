@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 import re
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -19,13 +18,8 @@ from typing import Any
 from builder import report
 from builder.common import paths
 from builder.common.errors import CommandFailed, ConfigurationError
-from builder.common.files import write_atomically
+from builder.common.files import read_toml, write_atomically
 from builder.measure import benchmark_of_2017
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 RESULTS = paths.BENCH / "results"
 # The driver calls of training steps on an emulated GPU, which tests/cuda compares with new counts.
@@ -107,11 +101,10 @@ def make_first_calls(
     lines: Lines = [
         ["graph", "compile cache", "measured", *map(HEADINGS.__getitem__, environments)]
     ]
+    by_graph = load_results(file)["rows"]
     for graph in graphs:
         for cache in ("empty", "warm"):
-            for day, rows in _group_by_day(
-                load_results(file)["rows"][graph], cache, environments
-            ).items():
+            for day, rows in _group_by_day(by_graph[graph], cache, environments).items():
                 cells = [
                     _format_seconds(_compute_total(rows[name])) if name in rows else MISSING
                     for name in environments
@@ -126,10 +119,9 @@ def make_calls(file: str, environments: Sequence[str]) -> Lines:
     A cell has the median and the range of all processes.
     """
     lines: Lines = [["graph", *map(HEADINGS.__getitem__, environments), "bound of the BLAS"]]
+    by_graph = load_results(file)["rows"]
     for graph in BENCH:
-        rows = [
-            list(load_results(file)["rows"][graph].get(name, {}).values()) for name in environments
-        ]
+        rows = [list(by_graph[graph].get(name, {}).values()) for name in environments]
         cells = [
             _format_spread([call * 1e3 for row in measured for call in _list_calls(row)])
             if measured
@@ -155,15 +147,16 @@ def make_call_ratios() -> Lines:
         ]
     ]
     for file in ("compile", "compile-xeon-2100"):
+        by_graph = load_results(file)["rows"]
         medians = {
             graph: [
                 median(chain.from_iterable(map(_list_calls, rows[name].values())))
                 for name in ("openblas", "jax")
             ]
-            for graph, rows in load_results(file)["rows"].items()
+            for graph, rows in by_graph.items()
         }
         ratios = [stack / jax for stack, jax in medians.values()]
-        row = load_results(file)["rows"]["ntm"]["openblas"]["empty"]
+        row = by_graph["ntm"]["openblas"]["empty"]
         _, build = row["provenance"]["packages"]["theano"].split(" ", 1)
         lines.append(
             [
@@ -337,7 +330,7 @@ def make_driver_calls() -> Lines:
     """
     groups = ("launches", "copies to the host", "copies to the device", "queries")
     lines: Lines = [["graph", *groups, "CUDA graphs"]]
-    for graph, table in tomllib.loads(DRIVER_CALLS.read_text(encoding="utf-8")).items():
+    for graph, table in read_toml(DRIVER_CALLS).items():
         cells = [f"{table[group]:,}" for group in groups]
         launched = table["replayed"]["graph launches"] if "replayed" in table else 0
         lines.append([GRAPHS[graph], *cells, str(launched)])

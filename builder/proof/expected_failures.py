@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from builder.common.errors import ConfigurationError
+from builder.common.files import read_toml
 from builder.proof.pytest_results import Key, Outcome, Results
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 @dataclass(frozen=True)
@@ -93,7 +88,7 @@ def load_expectations(file: Path) -> Expectations:
     Raises:
         ConfigurationError: an unknown or missing key, or a configuration that does not exist.
     """
-    table = tomllib.loads(file.read_text(encoding="utf-8"))
+    table = read_toml(file)
     if set(table) != {field.name for field in fields(Expectations)}:
         keys = ", ".join(field.name for field in fields(Expectations))
         raise ConfigurationError(f"{file}: expected the keys {keys}")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -24,11 +23,6 @@ from builder.stack import stacks
 from fuzz import generator, known_differences, oracles, program
 from fuzz.known_differences import KnownDifference
 from fuzz.oracles import Finding, Workers
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 # The list of known differences.
 KNOWN = paths.ROOT / "fuzz" / "known.toml"
@@ -131,7 +125,7 @@ def load_known(file: Path) -> tuple[KnownDifference, ...]:
             expression is invalid.
     """
     try:
-        return known_differences.parse(tomllib.loads(file.read_text(encoding="utf-8")))
+        return known_differences.parse(files.read_toml(file))
     except ValueError as error:
         raise ConfigurationError(f"{file}: {error}") from error
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from builder.common import paths
 from builder.common.errors import ConfigurationError, UsageError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from builder.common.files import read_toml
 
 AXES = ("theano", "python", "blas", "libm", "device")
 # Suffix of the name of a stack with AMD's release of AOCL-LibM, such as openblas-amdlibm-aocl.
@@ -173,7 +168,7 @@ def format_flags(name: str) -> str:
 
 
 def _read_file(file: Path) -> dict[str, Any]:
-    table = tomllib.loads(file.read_text(encoding="utf-8"))
+    table = read_toml(file)
     if set(table) != {"axes", "stacks", "programs"} or set(table["axes"]) != set(AXES):
         raise ConfigurationError(
             f"{file}: expected the tables [axes] ({', '.join(AXES)}), [stacks.<name>] and "

@@ -5,20 +5,14 @@ from __future__ import annotations
 import functools
 import json
 import re
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from builder.common import paths
-from builder.common.files import write_atomically
+from builder.common.files import read_toml, write_atomically
 from builder.source.sources import get_cached_path
 from builder.stack.recipes import Recipe, Source
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 COSTS = Path(__file__).with_name("costs.toml")
 # CPU seconds of a recipe that is not in costs.toml, such as a new recipe.
@@ -35,7 +29,7 @@ LARGE_WORK, SMALL_WORK, LARGE_CPU_SECONDS = 1000.0, 100.0, 120.0
 
 @functools.cache
 def _read_costs() -> dict[str, dict[str, float]]:
-    costs: dict[str, dict[str, float]] = tomllib.loads(COSTS.read_text(encoding="utf-8"))
+    costs: dict[str, dict[str, float]] = read_toml(COSTS)
     return costs
 
 

@@ -1,4 +1,4 @@
-"""Test the locks of directories, and the atomic replacement of files."""
+"""Test the parsing of TOML files, the locks of directories, and the replacement of files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ import pytest
 
 from builder.common import files
 from builder.common.errors import CommandFailed
+
+
+def test_toml_is_read_as_utf_8_and_other_text_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "table.toml"
+    file.write_bytes('[table]\nname = "é"\n'.encode())
+    assert files.read_toml(file) == {"table": {"name": "é"}}
+    file.write_text("[table\n")
+    with pytest.raises(ValueError, match="table"):
+        files.read_toml(file)
 
 
 def test_a_locked_directory_cannot_be_locked_until_its_release(tmp_path: Path) -> None:
