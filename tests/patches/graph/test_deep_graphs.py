@@ -101,3 +101,18 @@ def test_linkers_rarely_search_the_outputs(monkeypatch, linker):
     assert List.searches <= (0 if linker == "cvm" else n_variables)
     expected = [np.exp(np.eye(2)) * (i + 1) for i in range(2, 12)]
     np.testing.assert_allclose(function(np.eye(2)), expected)
+
+
+def test_scalars_get_the_memory_of_earlier_scalars_of_their_type():
+    # Not at the top, because Theano without a patch lacks this module.
+    from theano.gof.memory_use import ScalarOutputs  # noqa: PLC0415
+
+    x, i = tensor.dscalar(), tensor.lscalar()
+    vector = tensor.stack([x, x])
+    outputs = [x + 1, i + 1, vector + 1, x + 2, x + 3]
+    scalars = ScalarOutputs([output.owner for output in outputs])
+    assert scalars.take(x.type, 0) is outputs[3]
+    assert scalars.take(vector.type, 1) is None
+    assert scalars.take(i.type, 1) is None
+    assert scalars.take(x.type, 2) is outputs[4]
+    assert scalars.take(x.type, 2) is None

@@ -6,6 +6,7 @@ the source of validate().
 
 import inspect
 import os
+from pathlib import Path
 
 import pytest
 import theano
@@ -28,6 +29,24 @@ def test_a_file_is_read_once(monkeypatch):
     # An op may change its own copy of the code.
     other.code_sections.clear()
     assert DimShuffle((False,), ["x", 0]).code_sections == first.code_sections
+
+
+def test_a_file_is_read_once_in_an_environment_behind_a_symbolic_link(run_python, tmp_path):
+    (tmp_path / "packages").symlink_to(Path(theano.__file__).parents[1])
+    result = run_python(
+        """
+        import theano
+        from theano.gof import op
+        from theano.tensor.elemwise import DimShuffle
+        DimShuffle((True,), [0])
+        del op._open_u
+        DimShuffle((False,), [0, "x"])
+        print(theano.__file__)
+        """,
+        PYTHONPATH=str(tmp_path / "packages"),
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith(str(tmp_path))
 
 
 def test_a_file_that_changed_is_read_again(tmp_path):

@@ -11,6 +11,7 @@ import pytest
 import theano
 from theano import tensor as tt
 from theano.gof.opt import out2in
+from theano.ifelse import ifelse
 from theano.tensor.opt_uncanonicalize import local_reshape_dimshuffle
 
 X = tt.row()
@@ -145,3 +146,24 @@ def test_newaxis_keeps_other_dimensions(index):
     tensor = tt.TensorType("float64", (False, False, True))("tensor")
     value = np.arange(6.0).reshape(2, 3, 1)
     assert np.array_equal(tensor[index].eval({tensor: value}), value[index])
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_branches_of_ifelse_may_differ_in_their_pattern(swapped):
+    """The slice of a row is a matrix: it can be empty."""
+    condition, branches = tt.iscalar(), [X * 2, X[:1:-1]]
+    if swapped:
+        branches.reverse()
+    chosen = ifelse(condition, *branches)
+    assert chosen.broadcastable == (False, False)
+    x = np.arange(3).reshape(1, 3).astype(X.dtype)
+    expected = [x * 2, x[:1:-1]]
+    gradients = [np.full_like(x, 2), np.zeros_like(x)]
+    function = theano.function([condition, X], [chosen, tt.grad(chosen.sum(), X)])
+    for value in (0, 1):
+        result, gradient = function(value, x)
+        taken = value == swapped
+        assert np.array_equal(result, expected[taken])
+        assert np.array_equal(gradient, gradients[taken])
+    with pytest.raises(TypeError, match="identical types"):
+        ifelse(condition, tt.dmatrix(), tt.fmatrix())

@@ -1,10 +1,10 @@
-"""Analysis of the memory that the nodes of a compiled function share and change in-place."""
+"""Analysis of the memory that the nodes of a compiled function share, change and reuse."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from theano.gof.graph import Apply, Variable
@@ -48,3 +48,28 @@ class MemoryUse:
         for var in node.inputs + node.outputs:
             for root in self.find_roots(var):
                 self.users[root].add(node)
+
+
+class ScalarOutputs:
+    """The scalars that nodes compute, in order, and that have no memory of earlier scalars yet."""
+
+    def __init__(self, nodes: Iterable[Apply]) -> None:
+        """Collect the scalars of nodes in topological order."""
+        # Maps a type to its scalars and to the positions of the nodes that compute them.
+        self._outputs: dict[Any, deque[tuple[int, Variable]]] = defaultdict(deque)
+        for position, node in enumerate(nodes):
+            for output in node.outputs:
+                if getattr(output, "ndim", None) == 0:
+                    self._outputs[output.type].append((position, output))
+
+    def take(self, type: Any, position: int) -> Variable | None:
+        """Remove and return the first scalar that a node after a position computes, or None.
+
+        Args:
+            type: the type of the scalar.
+            position: the position of a node, not less than in earlier calls.
+        """
+        outputs = self._outputs[type]
+        while outputs and outputs[0][0] <= position:
+            outputs.popleft()
+        return outputs.popleft()[1] if outputs else None

@@ -239,7 +239,8 @@ static bool should_wake(npy_int64 now, npy_int64 part_nanoseconds) {
 }
 
 void divided_loops::run_with_spinning() {
-    const int n_helpers = std::min<npy_intp>(helpers.count_awake(), n_parts - 1);
+    const int n_helpers = std::min<npy_intp>(
+        std::min(helpers.count_awake(), helpers.max_helpers), n_parts - 1);
     if (n_helpers)
         helpers.run(this, n_helpers);
     else

@@ -1,8 +1,9 @@
-"""port/scipy-where-used.patch imports SciPy's modules where they are used, under their new names.
+"""port/imports-where-used.patch imports SciPy, mpi4py and gpuarray only where they are used.
 
 scipy 1.8 renamed internal modules of scipy.signal. Without the patch, Theano treats scipy.signal as
 missing, and no convolution runs in Python code. `import theano` also imports all of scipy.stats and
-takes twice as long. If mpi4py is installed, `import theano` starts MPI.
+takes twice as long. If mpi4py is installed, `import theano` starts MPI. The first call of
+theano.scan imports theano.gpuarray.
 """
 
 import numpy as np
@@ -43,6 +44,48 @@ def test_import_does_not_import_slow_modules(run_python):
         assert not slow & set(sys.modules)
         """,
         flags="blas.ldflags=",
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_scan_does_not_import_gpuarray(run_python):
+    result = run_python(
+        """
+        import sys, theano
+        x = theano.tensor.dvector()
+        doubled, _ = theano.scan(lambda element: 2 * element, sequences=x)
+        assert theano.function([x], doubled, profile=True)([1.0]).tolist() == [2.0]
+        assert "theano.gpuarray" not in sys.modules
+        """
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_scan_imports_the_modules_that_gpuarray_imports(run_python):
+    """Programs use these modules as attributes of their packages, for example theano.ifelse."""
+    result = run_python(
+        """
+        import sys, theano
+        x = theano.tensor.dvector()
+        theano.scan(lambda element: 2 * element, sequences=x)
+        imported = set(sys.modules)
+        import theano.gpuarray
+        added = {name for name in set(sys.modules) - imported if name.startswith("theano.")}
+        print(*sorted(name for name in added if not name.startswith("theano.gpuarray")))
+        theano.ifelse.ifelse, theano.tensor.nnet.neighbours, theano.sandbox.rng_mrg
+        """
+    )
+    assert result.returncode == 0, result.stderr
+    assert not result.stdout.split()
+
+
+def test_first_use_of_gpuarray_imports_it(run_python):
+    result = run_python(
+        """
+        import theano
+        assert not theano.gpuarray.pygpu_activated
+        assert not hasattr(theano, "missing")
+        """
     )
     assert result.returncode == 0, result.stderr
 
