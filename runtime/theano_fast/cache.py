@@ -23,7 +23,7 @@ def describe_caches() -> str:
     from theano import config  # noqa: PLC0415 (the import takes a second)
     from theano.misc import compiledirs  # noqa: PLC0415
 
-    return "\n".join(map(describe, [config.compiledir, *compiledirs.seeds()]))
+    return "\n".join(map(describe, [config.compiledir, *compiledirs.list_seeds()]))
 
 
 def describe(compiledir: str | Path) -> str:
@@ -33,8 +33,8 @@ def describe(compiledir: str | Path) -> str:
 
     lines = [str(compiledir)]
     for name, entries in (
-        ("modules", cache_files.modules(compiledir)),
-        ("graphs", cache_files.graphs(compiledir)),
+        ("modules", cache_files.list_modules(compiledir)),
+        ("graphs", cache_files.list_graphs(compiledir)),
     ):
         size = sum(entry.size for entry in entries) / MB
         line = f"  {name:<8}{len(entries):>6}{size:>9.1f} MB"
@@ -79,8 +79,10 @@ def clean(max_size: int | None) -> str:
     from theano import config  # noqa: PLC0415
     from theano.gof import cache_files  # noqa: PLC0415
 
-    entries = cache_files.modules(config.compiledir) + cache_files.graphs(config.compiledir)
-    oldest = entries if max_size is None else cache_files.oldest(entries, max_size * MB)
+    entries = cache_files.list_modules(config.compiledir) + cache_files.list_graphs(
+        config.compiledir
+    )
+    oldest = entries if max_size is None else cache_files.select_oldest(entries, max_size * MB)
     cache_files.remove(oldest)
     total, removed = (sum(entry.size for entry in group) / MB for group in (entries, oldest))
     line = f"{config.compiledir}: removed {removed:.1f} of {total:.1f} MB"
@@ -99,7 +101,7 @@ def export(file: Path) -> str:
     from theano.gof import cache_files  # noqa: PLC0415
 
     compiledir = Path(config.compiledir)
-    entries = cache_files.modules(compiledir) + cache_files.graphs(compiledir)
+    entries = cache_files.list_modules(compiledir) + cache_files.list_graphs(compiledir)
     if not entries:
         raise CacheError(
             f"{compiledir} has nothing to export: fill it with theano-fast cache warm PROGRAM"

@@ -223,6 +223,30 @@ graph.launch()
 print(np.asarray(array).tolist())
 """
 
+# The driver refuses to capture g, after the nodes of g have run. Then the results of g are not in
+# the memory of the graphs of f. In the end, no graph keeps an array.
+REFUSED = """
+import gc
+y = T.tanh(T.dot(x, w))
+f = theano.function([x], T.dot(T.tanh(T.dot(y, w) + b), w).sum(0), updates=[(b, b * 0.9)])
+output = theano.Out(as_gpuarray_variable(T.dot(y, w), None), borrow=True)
+g = theano.function([x], output, updates=[(w, w * 0.9)])
+for i in range(6):
+    show(f(draw(3, 4)))
+def refuse(device, graph):
+    raise graph_replay.CaptureError("refused")
+check, graph_replay.Device._check_nodes = graph_replay.Device._check_nodes, refuse
+kept = [g(draw(3, 4)) for i in range(6)]
+graph_replay.Device._check_nodes = check
+for i in range(3):
+    show(f(draw(3, 4)))
+show(kept)
+count(f, g)
+del f, g, kept
+gc.collect()
+print([len(device._in_use) for device in graph_replay._devices.values()])
+"""
+
 
 def run(emulate, program, flags=""):
     """Run COMMON and a program on the emulated device; return the lines of stdout, and stderr."""
@@ -256,3 +280,11 @@ def test_work_of_the_host_is_not_captured(emulate):
     assert lines[1] == "CaptureError"
     (_, *rows), after = map(json.loads, lines[2:])
     assert after == [rows[0], *rows]
+
+
+def test_a_refused_capture_leaves_no_results_in_the_memory_of_graphs(emulate):
+    lines, messages = run(emulate, REFUSED)
+    as_usual, _ = run(emulate, REFUSED, "gpuarray.graph_memory=0")
+    assert "CUDA graph" not in messages
+    assert lines[:-2] == as_usual[:-2]
+    assert lines[-2:] == ["[(3, 4), (0, 2)]", "[0]"]

@@ -103,7 +103,7 @@ def find_vectorized_widths(expression, dtype, directory):
     mode.get_default_mode().optimizer.optimize(graph)
     (node,) = graph.apply_nodes
     node.op.prepare_node(node, None, None, "c")
-    arguments = node.op.c_linker(node, []).compile_arguments()
+    arguments = node.op.c_linker(node, []).make_compile_arguments()
     command, library = GCC_compiler.write_source(
         **{**arguments, "module_name": "module"}, location=str(directory)
     )

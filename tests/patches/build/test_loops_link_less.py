@@ -27,6 +27,6 @@ def test_loops_link_only_with_the_c_library():
 def test_other_modules_link_with_all_libraries():
     x, y = tt.dmatrices("x", "y")
     node = tt.nnet.softmax_op(x).owner
-    assert "-nodefaultlibs" not in node.op.c_linker(node, []).compile_arguments()["preargs"]
+    assert "-nodefaultlibs" not in node.op.c_linker(node, []).make_compile_arguments()["preargs"]
     node = (x + y).owner
-    assert "-nodefaultlibs" in node.op.c_linker(node, []).compile_arguments()["preargs"]
+    assert "-nodefaultlibs" in node.op.c_linker(node, []).make_compile_arguments()["preargs"]

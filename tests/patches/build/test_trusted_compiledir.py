@@ -337,7 +337,7 @@ def test_a_seeds_module_serves_another_graph(run, new_base, seed):
 
 
 def test_key_files_of_a_seed_are_not_written(monkeypatch, tmp_path):
-    monkeypatch.setattr(compiledirs, "seeds", lambda: (tmp_path,))
+    monkeypatch.setattr(compiledirs, "list_seeds", lambda: (tmp_path,))
     path = str(tmp_path / "key.pkl")
     cmodule.KeyData(set(), "hash", path, f"{path}.so").save_pkl()
     assert path in module_files.unsaved

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from pathlib import Path
 
 
@@ -13,7 +14,8 @@ def replace_file(path: str | Path, content: bytes) -> None:
     Raises:
         OSError: the file cannot be written; the old content remains.
     """
-    temporary = Path(f"{path}.{os.getpid()}")
+    # Processes on several hosts, and several threads, may write the same file.
+    temporary = Path(f"{path}.{os.uname().nodename}.{os.getpid()}.{threading.get_ident()}")
     try:
         # With this mode, only this user may write to the file, with any umask.
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)

@@ -6,7 +6,8 @@ installs them. While the thread changes the cache, it holds the lock of `theano.
 no other thread compiles a function. The thread ends before the process ends, and before a fork.
 
 One process per compiledir compiles in the background, so that the tasks of a job array do not all
-compile the same modules. The other processes search the cache for the modules every RETRY seconds.
+compile the same modules. Every RETRY seconds, the other processes try to become this process. Then
+they find the modules that it compiled in the cache.
 """
 
 from __future__ import annotations

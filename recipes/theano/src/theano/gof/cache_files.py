@@ -30,7 +30,7 @@ class CacheFile(NamedTuple):
     used: float
 
 
-def modules(compiledir: str | Path) -> list[CacheFile]:
+def list_modules(compiledir: str | Path) -> list[CacheFile]:
     """List the modules of a compiledir; skip modules that another process is removing."""
     modules = []
     for key in Path(compiledir).glob("tmp*/key.pkl"):
@@ -47,7 +47,7 @@ def modules(compiledir: str | Path) -> list[CacheFile]:
     return modules
 
 
-def graphs(compiledir: str | Path) -> list[CacheFile]:
+def list_graphs(compiledir: str | Path) -> list[CacheFile]:
     """List the optimized graphs of a compiledir."""
     graphs = []
     for file in Path(compiledir, graph_cache.DIRECTORY).glob("*"):
@@ -59,7 +59,7 @@ def graphs(compiledir: str | Path) -> list[CacheFile]:
     return graphs
 
 
-def oldest(files: Iterable[CacheFile], limit: int) -> list[CacheFile]:
+def select_oldest(files: Iterable[CacheFile], limit: int) -> list[CacheFile]:
     """Return the least recently used files whose removal leaves at most `limit` bytes.
 
     Files that were used within the last day are not returned, because a file system may update the
@@ -92,5 +92,5 @@ def shrink_compiledir(compiledir: str) -> None:
     """
     if config.cmodule.max_size:
         limit = config.cmodule.max_size * 10**6
-        if files := oldest(modules(compiledir) + graphs(compiledir), limit):
+        if files := select_oldest(list_modules(compiledir) + list_graphs(compiledir), limit):
             remove(files)

@@ -52,7 +52,7 @@ class UnlinkedFunction:
         return function
 
 
-def module_signature(node: Apply) -> tuple[Any, tuple[tuple[Any, int], ...]]:
+def make_module_signature(node: Apply) -> tuple[Any, tuple[tuple[Any, int], ...]]:
     """Return a key that is equal for nodes of one function that need the same module.
 
     Returns:
@@ -75,7 +75,7 @@ def shares_params(linker: CLinker, node: Apply) -> bool:
     has the params of the node.
 
     Args:
-        linker: the linker of another node with the same module_signature.
+        linker: the linker of another node with the same make_module_signature.
         node: the node.
     """
     if not linker.uses_params():
@@ -131,7 +131,7 @@ def compile_ahead(nodes: Sequence[Apply], storage_map: Map, compute_map: Map) ->
         started_nodes.append(node)
         signature: Any
         try:
-            signature = module_signature(node)
+            signature = make_module_signature(node)
             linker = first_linkers.get(signature)
         except TypeError:
             # The type of an input has no hash. Types without a hash have no C code.

@@ -73,7 +73,7 @@ class LinkerParts:
         """Return whether the thunks of this linker read the params of the node."""
         return True
 
-    def compile_arguments(self) -> Arguments:
+    def make_compile_arguments(self) -> Arguments:
         """Return the keyword arguments of the compiler's compile_str, except `location`."""
         module = self.get_dynamic_module()
         code = module.code()
@@ -86,7 +86,9 @@ class LinkerParts:
             "preargs": self.compile_args(),
         }
 
-    def shipped_module(self, key: Any, arguments: Arguments | None = None) -> ModuleType | None:
+    def find_shipped_module(
+        self, key: Any, arguments: Arguments | None = None
+    ) -> ModuleType | None:
         """Return the shipped module for a key.
 
         Args:
@@ -100,7 +102,7 @@ class LinkerParts:
             if key in cmodule.get_module_cache(config.compiledir).entry_from_key:
                 return None
             shipped_modules[key] = shipped.find_module(
-                self.get_dynamic_module(), arguments or self.compile_arguments()
+                self.get_dynamic_module(), arguments or self.make_compile_arguments()
             )
         return shipped_modules[key]
 
@@ -119,8 +121,8 @@ class LinkerParts:
             key, cache = self.cmodule_key(), cmodule.get_module_cache(config.compiledir)
             if key in modules or key in cache.entry_from_key or shipped_modules.get(key):
                 return
-            arguments = self.compile_arguments()
-            if self.shipped_module(key, arguments):
+            arguments = self.make_compile_arguments()
+            if self.find_shipped_module(key, arguments):
                 return
         except (KeyError, NotImplementedError, utils.MethodNotDefined):
             # The module has no cache key, or the op has no C code.

@@ -114,7 +114,7 @@ def read_key(path: str) -> Any:
 
 def is_seed(path: str) -> bool:
     """Return whether a file belongs to a seed cache, which is read-only."""
-    return any(Path(path).is_relative_to(seed) for seed in compiledirs.seeds())
+    return any(Path(path).is_relative_to(seed) for seed in compiledirs.list_seeds())
 
 
 def add_seeds(cache: ModuleCache) -> None:
@@ -123,7 +123,7 @@ def add_seeds(cache: ModuleCache) -> None:
     from theano.gof import cmodule  # noqa: PLC0415
 
     for key_pkl in (
-        str(path) for seed in compiledirs.seeds() for path in seed.glob("tmp*/key.pkl")
+        str(path) for seed in compiledirs.list_seeds() for path in seed.glob("tmp*/key.pkl")
     ):
         if key_pkl in cache.loaded_key_pkl:
             continue
@@ -285,7 +285,9 @@ def compute_cache_state(cache: ModuleCache) -> tuple[int, ...]:
     """
     times = []
     with contextlib.suppress(OSError):
-        times = [Path(path).stat().st_mtime_ns for path in (cache.dirname, *compiledirs.seeds())]
+        times = [
+            Path(path).stat().st_mtime_ns for path in (cache.dirname, *compiledirs.list_seeds())
+        ]
     return (*times, len(sys.modules), len(vars(sys.modules["__main__"])))
 
 

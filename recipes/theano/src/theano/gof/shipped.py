@@ -145,7 +145,7 @@ def write_modules(linkers: Iterable[CLinker], level: str, directory: str) -> Non
     groups: dict[str, tuple[str, Arguments, list[ModuleParts]]] = {}
     names: dict[str, str] = {}
     for linker in linkers:
-        arguments = linker.compile_arguments()
+        arguments = linker.make_compile_arguments()
         module = linker.get_dynamic_module()
         name = name_module(module, arguments)
         if name not in names:

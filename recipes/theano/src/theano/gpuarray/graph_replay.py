@@ -175,6 +175,8 @@ class Graph:
         integers: the first part of the key: the numbers of Segment.integers and the shapes of the
             checked indices.
         results: the arrays to which the graph writes the values of Segment.results.
+        owned: the arrays of `results` in the graphs' memory pool. The other results are arrays that
+            existed before the capture: updated inputs, and arrays that nodes change in-place.
         n_rows: for each node of Segment.checked, the number of rows of the array that it indexes.
     """
 
@@ -183,6 +185,7 @@ class Graph:
     copied: list[Any]
     integers: tuple[Any, ...]
     results: list[Any]
+    owned: list[Any]
     n_rows: list[int]
 
 
@@ -605,6 +608,8 @@ class ReplayVM:
             replayed = read_arrays([*graph.results, *written])
         except Exception as error:  # from a node or from the driver
             logger.debug("%d nodes are not captured: %s", len(segment.nodes), error)
+            if graph is not None:
+                self._release([graph])
             graph = None
         for array, value in zip(written, saved, strict=False):
             assign_array(array, value)
@@ -629,13 +634,18 @@ class ReplayVM:
         for segment in segments:
             segment.graphs.clear()
             segment.last = None
+        self._release(graphs)
+
+    def _release(self, graphs: list[Graph]) -> None:
+        """Return the memory of graphs to the pool."""
         # A graph reads results of other graphs.
         for graph in graphs:
             graph.arrays.clear()
             graph.copied.clear()
+            graph.results.clear()
         for graph in graphs:
             assert self._device is not None
-            self._device.release(graph.results)
+            self._device.release(graph.owned)
 
     def __del__(self) -> None:
         """Remove the graphs. At the interpreter's exit, the device may be gone: do nothing."""
@@ -679,23 +689,38 @@ class ReplayVM:
         numbers = [storage[0] for storage in segment.integers]
         for storage in segment.integers:
             storage[0] = copy(storage[0])
+        existing = {
+            id(storage[0])
+            for storage in (*segment.arrays, *segment.copied, *(old for old, _ in segment.updates))
+        }
         assert self._device is not None
+        results: list[Any] = []
         try:
             cuda_graph = self._device.capture(run)
+            results += (storage[0] for storage in segment.results)
+            if not all(hasattr(value, "dtype") for value in results):
+                raise CaptureError("a result is not an array")
+        except Exception:
+            # `run` may have succeeded. Then the storages have arrays of the graphs' memory.
+            results = [
+                value
+                for (value,) in segment.results
+                if value is not None and id(value) not in existing
+            ]
+            clear_storages(segment.results)
+            self._device.release(results)
+            raise
         finally:
             for storage, number in zip(segment.integers, numbers, strict=True):
                 storage[0] = number
-        results = [storage[0] for storage in segment.results]
         clear_storages(segment.results)
-        if not all(hasattr(value, "dtype") for value in results):
-            self._device.release(results)
-            raise CaptureError("a result is not an array")
         return Graph(
             cuda_graph,
             [storage[0] for storage in segment.arrays],
             [storage[0] for storage in segment.copied],
             integers,
             results,
+            [value for value in results if id(value) not in existing],
             [n_rows[number] for number, _ in segment.checked],
         )
 

@@ -205,7 +205,10 @@ def local_factors_on_device(node: Apply) -> list[Variable] | None:
 
 
 def multiply(factor: Variable, array: Variable) -> Variable | None:
-    """Return a scalar times an array on the device; None if the scalar is the constant 0."""
+    """Return a scalar times an array on the device.
+
+    Return the array if the scalar is the constant 1, and None if the scalar is the constant 0.
+    """
     if isinstance(factor, Constant) and factor.data in (0, 1):
         return array if factor.data else None
     factor = as_gpuarray_variable(factor, array.type.context_name)

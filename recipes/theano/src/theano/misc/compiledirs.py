@@ -18,7 +18,9 @@ _logger = logging.getLogger("theano.misc.compiledirs")
 
 @functools.cache
 def make_private_directory() -> str:
-    """Make a private directory, once per process; it is removed when this process ends.
+    """Make a private directory at the first call; it is removed when the process ends.
+
+    A forked process uses the directory of its parent.
 
     Raises:
         OSError: there is no space for temporary files.
@@ -82,7 +84,7 @@ def choose_compiledir(path: str) -> str:
 
 
 @functools.cache
-def seeds() -> tuple[Path, ...]:
+def list_seeds() -> tuple[Path, ...]:
     """Return the seed caches: read-only compiledirs below the directories of `cmodule.seeds`.
 
     Unreadable directories are ignored; untrusted directories are ignored with a warning.

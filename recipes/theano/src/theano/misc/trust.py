@@ -31,7 +31,7 @@ warned: set[str] = set()
 
 
 def warn_first(logger: logging.Logger, message: str, *arguments: object) -> None:
-    """Log a message: the first time as a warning, then at level debug."""
+    """Log a message: the first message with this format string as a warning, others as debug."""
     logger.log(logging.DEBUG if message in warned else logging.WARNING, message, *arguments)
     warned.add(message)
 
@@ -162,7 +162,9 @@ def find_compiledir_risk(path: Path, base: Path | None = None) -> str | None:
 
 
 def may_load(path: str | Path, status: os.stat_result, closed: bool = False) -> bool:
-    """Return whether a file may be loaded. If not, log the reason, the first time as a warning.
+    """Return whether a file may be loaded. If not, log the reason.
+
+    The first reason in this process is a warning; later reasons have the level debug.
 
     Args:
         path: as for find_risk.

@@ -62,7 +62,7 @@ def generate_clip(node: Apply, inputs: Sequence[str], z: str) -> str:
 
 
 def generate_sign(node: Apply, x: str, z: str) -> str:
-    """Return C code that computes the sign of a real float: 1, 0, -0, -1 or nan.
+    """Return C code that computes the sign of a real float: 1, 0, -1 or nan. The sign of -0 is 0.
 
     Args:
         node: the node of the op.

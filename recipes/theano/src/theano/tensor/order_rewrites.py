@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 Index = Any
 
 
+@order.reuse_formulas
 def merge_neighbours(
     sl1: slice, reverse1: int, sl2: slice, reverse2: int, len1: Variable
-) -> tuple[Variable, Variable, Variable]:
+) -> tuple[Variable, Variable, Any]:
     """Merge two slices, and return start, stop and step. The first slice has step 1 or -1.
 
     Both slices are in canonical form, with 0 <= start <= stop <= length and a positive step. In a

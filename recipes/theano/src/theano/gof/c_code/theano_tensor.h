@@ -128,9 +128,10 @@ static inline void theano_extent(int nd, const npy_intp *dims, const npy_intp *s
  * to 512 elements; it and the value must have the same float type, be aligned, and not
  * overlap. Write nd strides of the value to from_strides: 0 for the dimensions along
  * which the value is broadcast. */
-THEANO_SHARED bool theano_are_few(PyArrayObject *array, int nd, const npy_intp *dims,
-                                  const npy_intp *strides, char *data,
-                                  PyArrayObject *value, npy_intp *from_strides) {
+THEANO_SHARED bool theano_can_update_few(PyArrayObject *array, int nd,
+                                         const npy_intp *dims, const npy_intp *strides,
+                                         char *data, PyArrayObject *value,
+                                         npy_intp *from_strides) {
     const int type_num = PyArray_TYPE(array), more = nd - PyArray_NDIM(value);
     const int itemsize = PyArray_ITEMSIZE(array);
     npy_intp size = 1;
@@ -157,13 +158,13 @@ THEANO_SHARED bool theano_are_few(PyArrayObject *array, int nd, const npy_intp *
 
 /* Set a view of an array to a value, or add the value to the view if `add` is true. For
  * few elements, NumPy's preparation takes longer than its loops. In all cases that
- * theano_are_few rejects, change nothing and return false: the caller then calls NumPy,
- * which also reports errors. */
+ * theano_can_update_few rejects, change nothing and return false: the caller then calls
+ * NumPy, which also reports errors. */
 THEANO_SHARED bool theano_update_few(bool add, PyArrayObject *array, int nd,
                                      const npy_intp *dims, const npy_intp *strides,
                                      char *data, PyArrayObject *value) {
     npy_intp from_strides[NPY_MAXDIMS];
-    if (!theano_are_few(array, nd, dims, strides, data, value, from_strides))
+    if (!theano_can_update_few(array, nd, dims, strides, data, value, from_strides))
         return false;
     (PyArray_TYPE(array) == NPY_DOUBLE
          ? theano_few_loops<double>
@@ -182,8 +183,8 @@ THEANO_SHARED bool theano_update_few(bool add, PyArrayObject *array, int nd,
  * type `descr`. It must be a plain view with the same nd and type, to which only its
  * thunk and its storage refer. `references` is the number of references from the thunk
  * and the storage to the view. */
-static inline bool theano_own_view(PyArrayObject *old, int references, int nd,
-                                   PyArray_Descr *descr) {
+static inline bool theano_can_reuse_view(PyArrayObject *old, int references, int nd,
+                                         PyArray_Descr *descr) {
     PyArrayObject_fields *fields = (PyArrayObject_fields *)old;
     return old && Py_TYPE(old) == &PyArray_Type && Py_REFCNT(old) == references &&
            fields->nd == nd && fields->descr == descr && fields->base &&
@@ -191,16 +192,17 @@ static inline bool theano_own_view(PyArrayObject *old, int references, int nd,
 }
 
 /* Set the output *view to a view of the array `of`; return 0, or -1 with an exception
- * set. If theano_own_view allows it, change the output's old value into the new view:
- * making and freeing an object takes longer than most computations on it. `references`
- * is the number of references from the thunk and the storage to the old value. */
+ * set. If theano_can_reuse_view allows it, change the output's old value into the new
+ * view: making and freeing an object takes longer than most computations on it.
+ * `references` is the number of references from the thunk and the storage to the old
+ * value. */
 THEANO_SHARED int theano_view(PyArrayObject **view, int references, PyArrayObject *of,
                               int nd, const npy_intp *dims, const npy_intp *strides,
                               char *data) {
     PyArray_Descr *descr = PyArray_DESCR(of);
     int writeable = PyArray_FLAGS(of) & NPY_ARRAY_WRITEABLE;
     PyArrayObject *old = *view;
-    if (!theano_own_view(old, references, nd, descr) ||
+    if (!theano_can_reuse_view(old, references, nd, descr) ||
         (PyArray_FLAGS(of) & ~(THEANO_FLAGS_OF_VIEWS | NPY_ARRAY_OWNDATA))) {
         Py_INCREF(descr);
         *view = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, nd, dims,

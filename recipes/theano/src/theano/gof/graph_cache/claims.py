@@ -26,7 +26,7 @@ _logger = logging.getLogger("theano.gof.compilelock")
 # directories of the compiledir for modules.
 FILE = Path("lock_dir", "functions")
 # The values of a graph's byte. MAKING: a process is making the function, or was killed before it
-# finished. MADE: the function's graph was optimized and its modules were compiled.
+# finished. MADE: the graph was optimized and the modules were compiled, or an error was raised.
 MAKING, MADE = b"\0", b"\1"
 
 

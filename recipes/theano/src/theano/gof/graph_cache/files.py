@@ -68,7 +68,7 @@ class Entry:
             describer: the Describer that described the graph.
         """
         self.path = Path(config.compiledir, DIRECTORY, name)
-        self.seeds = [seed / DIRECTORY / name for seed in compiledirs.seeds()]
+        self.seeds = [seed / DIRECTORY / name for seed in compiledirs.list_seeds()]
         self.describer = describer
 
     def load(self, inputs: Iterable[Variable]) -> FunctionGraph | None:

@@ -13,7 +13,11 @@ int dnn_rnn_gw(cudnnRNNDescriptor_t desc, npy_uint64 _wsize, PyGpuArrayObject *x
         theano_prep_output(dw, 1, &wsize, x->ga.typecode, GA_C_ORDER, c))
         return -1;
     /* cuDNN adds the gradient to dw (CUDNN_WGRAD_MODE_ADD). */
-    GpuArray_memset(&(*dw)->ga, 0);
+    if (GpuArray_memset(&(*dw)->ga, 0) != GA_NO_ERROR) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "cannot set the gradient of an RNN's weights to 0");
+        return -1;
+    }
 
     return dnn_check(cudnnRNNBackwardWeights_v8(
                          _handle, desc, CUDNN_WGRAD_MODE_ADD, NULL, call.x,

@@ -75,9 +75,9 @@ class LoopsLinker(CLinker):
         # Round after each scalar op, so that fused and separate loops compute the same bits.
         return [*flags, "-ftree-vectorize", "-ffp-contract=off", "-pipe", "-nodefaultlibs"]
 
-    def compile_arguments(self) -> dict[str, Any]:
+    def make_compile_arguments(self) -> dict[str, Any]:
         """Return compile_str's arguments; link a LoopsModule with only libc, libm and libgcc."""
-        arguments: dict[str, Any] = super().compile_arguments()
+        arguments: dict[str, Any] = super().make_compile_arguments()
         if isinstance(self.get_dynamic_module(), LoopsModule):
             arguments["preargs"] = self.list_flags()
             arguments["libs"] = [*arguments["libs"], "m", "c", "gcc"]
@@ -154,11 +154,11 @@ class LoopsLinker(CLinker):
             if i < 0:
                 arrays.append((oname, variable))
             else:
-                task = f"{ctype(variable)} &{oname}_i = i{i}_i;\n{task}"
+                task = f"{get_c_type(variable)} &{oname}_i = i{i}_i;\n{task}"
         broadcast = [variable.broadcastable for _, variable in arrays]
         loops = cgen.make_loops(
             [name for name, _ in arrays],
-            [ctype(variable) for _, variable in arrays],
+            [get_c_type(variable) for _, variable in arrays],
             broadcast,
             f"{{{task}}}\n",
             strides="any" if can_fail else "next to",
@@ -204,7 +204,7 @@ class LoopsLinker(CLinker):
         )
 
 
-def ctype(variable: Variable) -> str:
+def get_c_type(variable: Variable) -> str:
     """Return the C type of the elements of an array."""
     name: str = variable.type.dtype_specs()[1]
     return name

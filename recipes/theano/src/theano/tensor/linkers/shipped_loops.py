@@ -107,6 +107,7 @@ def write_library(linkers: Iterable[LoopsLinker], level: str, directory: str) ->
                 'extern "C" __attribute__((visibility("default")))', name
             )
             macros.update(dict.fromkeys(loops.support_code))
-            arguments = linker.compile_arguments()
+            # All loops are compiled with the same arguments.
+            arguments = linker.make_compile_arguments()
     arguments["src_code"] = "\n".join([f"#include {HEADER}", *macros, *functions.values()])
     shipped.compile_library(arguments, Path(directory, level + LIBRARY))

@@ -7,10 +7,11 @@ immediately, because otherwise slices of slices nest them.
 `linear_sums` adds linear combinations of terms. `integers` represents integer variables as linear
 sums. `proofs` proves that sums are not negative. `length_tables` tabulates integers that depend on
 one length only. `simplification` replaces variables by simpler variables. `slices` makes canonical
-slices.
+slices. `formulas` reuses the results for isomorphic graphs.
 """
 
-from theano.tensor.order.simplification import Order
+from theano.tensor.order.formulas import reuse_formulas
+from theano.tensor.order.simplification import Order, make_switch, simplify
 from theano.tensor.order.slices import make_canonical_slice
 
-__all__ = ["Order", "make_canonical_slice"]
+__all__ = ["Order", "make_canonical_slice", "make_switch", "reuse_formulas", "simplify"]

@@ -9,6 +9,7 @@ import numpy as np
 from theano import scalar
 from theano.gof import utils
 from theano.tensor import basic
+from theano.tensor.order.formulas import reuse_formulas
 from theano.tensor.order.integers import COMPARISONS, get_scalar_op, is_integer
 from theano.tensor.order.length_tables import LengthTables
 from theano.tensor.order.linear_sums import ONE, Sum, add, scale
@@ -181,3 +182,15 @@ class Order(Proofs):
                 parts.append(self.make_variable({ONE: sum[ONE]}))
             x = basic.add(*parts) if len(parts) > 1 else parts[0]
         return basic.cast(x, "int64")
+
+
+@reuse_formulas
+def make_switch(condition: Any, if_true: Any, if_false: Any) -> Variable:
+    """Return a switch of integers, or the branch or constant that it always equals."""
+    return Order().make_switch(condition, if_true, if_false)
+
+
+@reuse_formulas
+def simplify(x: Any) -> Variable:
+    """Return the simplest formula of an int64; see `Order.simplify`."""
+    return Order().simplify(x)

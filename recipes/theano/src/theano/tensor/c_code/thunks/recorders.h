@@ -168,9 +168,9 @@ static bool record_elements(recording &to, const node &of, bool add, variable *a
 static bool record_update(recording &to, const node &of, bool add, variable *array,
                           const view &part, variable *value) {
     npy_intp from_strides[NPY_MAXDIMS];
-    if (!theano_are_few(array->array, part.nd, part.dims, part.strides,
-                        PyArray_BYTES(array->array) + part.offset, value->array,
-                        from_strides))
+    if (!theano_can_update_few(array->array, part.nd, part.dims, part.strides,
+                               PyArray_BYTES(array->array) + part.offset, value->array,
+                               from_strides))
         return false;
     return (PyArray_TYPE(array->array) == NPY_DOUBLE
                 ? record_elements<double>
