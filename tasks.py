@@ -305,7 +305,10 @@ def packages(_: Context, stack: str, options: Options) -> None:
 
 @builder_task(*BUILD)
 def lock(_: Context, stack: str, options: Options) -> None:
-    """Resolve a stack to exact packages and write its lock file into envs/<stack>."""
+    """Build a stack's packages and write its lock file: envs/<stack>, or build/locks/<stack>.
+
+    build/locks is for --with and --amdlibm-archive.
+    """
     from builder import pipeline
 
     pipeline.write_lock(stack, options)
@@ -336,8 +339,8 @@ def build(_: Context, stack: str, options: Options) -> None:
     "amdlibm_archive",
     help={
         "package": "rebuild only the recipe of this package",
-        "turn": "rebuild only one of the recipes that take minutes to build; this number (such as"
-        " the day) selects the recipe",
+        "turn": "rebuild all recipes with short builds, and one recipe with a long build; this"
+        " number (such as the day) selects it",
     },
 )
 def rebuild(_: Context, stack: str, options: Options, package: str = "", turn: int = 0) -> None:
@@ -386,7 +389,7 @@ def hosts(_: Context, stack: str, suites: str = "bullseye,trixie,sid") -> None:
     *STACK, *SOURCES, "amdlibm_archive", help={"to": "the archive (default: in build/packs)"}
 )
 def pack(_: Context, stack: str, options: Options, to: str = "") -> None:
-    """Write a stack's environment as an archive that runs without conda in any directory."""
+    """Write a stack's environment as an archive to unpack in any directory, without conda."""
     from builder import packing
 
     packing.pack_stack(stack, options, _resolve_path(to))

@@ -107,7 +107,10 @@ def find_base(docker: DockerClient, reference: str, *, offline: bool = False) ->
         image = docker.image.inspect(reference)
     name, _, version = answer.strip().partition(" ")
     if name != "glibc":
-        raise ImageFailed(f"base image {reference} has no glibc", BASE_HINT)
+        raise ImageFailed(
+            f"base image {reference} has no glibc",
+            "name another base image, such as --base=debian:bookworm-slim@sha256:...",
+        )
     return Base(reference, image.id, image.size, version)
 
 

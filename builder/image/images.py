@@ -54,7 +54,7 @@ def format_reference(stack: str) -> str:
 def make_labels(lock: Lock, base: Base) -> dict[str, str]:
     """Make an image's labels: OCI's predefined annotations, the stack, and the lock's digest."""
     versions = {package.name: package.file.name.rsplit("-", 2)[1] for package in lock.packages}
-    description = "Theano on one numeric stack, verified"
+    description = f"Theano in the stack {lock.stack}, verified"
     if versions.get("python", "").startswith("2."):
         description += "; its Python 2.7 has had no security fixes since 2020"
     return {

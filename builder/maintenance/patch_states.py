@@ -211,7 +211,10 @@ def test_without(patch: str, selected: str = "", offline: bool = False) -> None:
     envs.require_installed(STACK)
     names = [name for name in patches.list_patches(get_recipe()) if patch in name]
     if len(names) != 1:
-        raise UsageError(f"{len(names)} patches have {patch} in their names", ", ".join(names))
+        raise UsageError(
+            f"{len(names)} patches have {patch} in their names",
+            ", ".join(names) or "recipes/theano/recipe.yaml lists the patches",
+        )
     (name,) = names
     own_files = {str(file.relative_to(paths.ROOT)) for file in theano_changes.find_tests(name)}
     with tempfile.TemporaryDirectory() as directory:

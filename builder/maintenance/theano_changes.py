@@ -31,10 +31,10 @@ INTRODUCTION = """\
 <!-- `./invoke patches --save` writes this page from recipes/theano/patches. -->
 
 Each entry is a patch of Theano 1.0.5, in the order of `recipes/theano/recipe.yaml`. It describes
-the failure without the patch, the change, its assumption, and the condition for removing the patch.
-New code is in `recipes/theano/src`. Each entry counts the lines that the patch adds to Theano's own
-files and removes from them. [CONTRIBUTING](../CONTRIBUTING.md#change-theano) explains how to change
-a patch.
+the failure without the patch and the change. If the patch has an assumption, or a condition for its
+removal, the entry names it. New code is in `recipes/theano/src`. Each entry counts the lines that
+the patch adds to Theano's own files and removes from them.
+[CONTRIBUTING](../CONTRIBUTING.md#change-theano) explains how to change a patch.
 """
 
 

@@ -48,7 +48,8 @@ def verify_on_hosts(stack: str, suites: Sequence[str], options: Options) -> None
         raise UsageError(f"unknown release {unknown[0]!r}", f"choose among: {', '.join(SUITES)}")
     if os.geteuid() != 0 or shutil.which("unshare") is None:
         raise HostToolMissing(
-            "systems of other releases need root and unshare", "run the command as root, on Debian"
+            "./invoke hosts needs root and the command unshare",
+            "run the command as root, on Debian",
         )
     lock = Build.create(stack, options).lock()
     rows, failed = [], []

@@ -67,13 +67,13 @@ def cache_archive(archive: Path) -> str:
             )
         if required.executable_stack:
             warnings.append(
-                f"{name} needs an executable stack: loading it makes all stacks of the"
-                " process executable, and glibc 2.41 and newer refuse to load it"
+                f"{name} needs an executable stack: loading it makes the stacks of all threads"
+                " executable, and glibc 2.41 and newer refuse to load it"
             )
         if required.text_relocations:
             warnings.append(
-                f"{name} has text relocations: the loader makes its code writable, which hardened"
-                " kernels refuse, and processes do not share it"
+                f"{name} has text relocations: the loader makes its code writable. Hardened kernels"
+                " refuse this, and processes do not share the code"
             )
     for warning in warnings:
         progress.say(f"{archive.name}: {warning}")

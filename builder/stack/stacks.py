@@ -89,7 +89,8 @@ def load(name: str, file: Path = paths.STACKS) -> Stack:
         )
     if len({find_test_file(program) for program in programs}) < len(programs):
         raise UsageError(
-            f"--with={','.join(programs)}: an environment has one version of a program",
+            f"--with={','.join(programs)}: an environment can contain only one version of a"
+            " program",
             "choose one version, or build two environments",
         )
     return replace(

@@ -54,7 +54,7 @@ EXAMPLES = """examples:
   theano-fast port train.py                 # convert from Python 2; list lines to check by hand
   theano-fast profile train.py 10           # write a page that shows where the time goes
   theano-fast record train.py 10            # record results, to compare them with another stack
-  theano-fast rc fastest > ~/.theanorc
+  theano-fast rc fastest > fast.theanorc    # use it with THEANORC=fast.theanorc
   theano-fast cache warm train.py 1         # compile before the processes of a job start
   eval "$(theano-fast completion bash)"     # or zsh; fish: | source
 
@@ -196,8 +196,8 @@ def _add_info(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--blas",
         action="store_true",
-        help="measure matrix products in all stacks in the directory of this environment"
-        " (30 s per stack)",
+        help="measure matrix products in all stacks with this Python version in the directory of"
+        " this environment (30 s per stack)",
     )
     parser.set_defaults(run=run_info)
 

@@ -276,7 +276,8 @@ def find_problems(probed: Mapping[str, Any], usable: int) -> list[str]:
     compiler, cache, device = probed["compiler"], probed["cache"], probed["device"]
     if "version" not in compiler:
         problems.append(
-            f"no compiler: cxx={compiler['cxx']} cannot be run; install g++, or set cxx"
+            f"no compiler: cxx={compiler['cxx']} cannot be run; remove the flag cxx to use the"
+            " environment's g++"
         )
     elif compiler["error"]:
         problems.append(f"the compiler {compiler['cxx']} fails: {compiler['error']}")
@@ -358,7 +359,11 @@ def render(diagnosis: Mapping[str, Any]) -> str:
     lines += _render_machine(diagnosis)
     lines += [f"! {problem}" for problem in diagnosis["problems"]]
     count = _count_faults(diagnosis) + len(diagnosis["problems"])
-    lines.append(f"{count} to fix" if count else "nothing disables a part of the stack")
+    lines.append(
+        f"{count} problem{'s' if count > 1 else ''} to fix"
+        if count
+        else "nothing disables a part of the stack"
+    )
     home = str(Path.home())
     return "\n".join(
         textwrap.fill(

@@ -84,7 +84,8 @@ def read_amdlibm(prefix: str | Path = sys.base_prefix) -> dict[str, Any]:
     rows = [line.split("\t") for line in text.splitlines()]
     errors = [float(error) for _, _, _, error, wrong in rows if not wrong]
     tree: dict[str, Any] = {
-        "functions": f"{len(errors)} of AMD's, within {max(errors, default=0):.2f} ulp"
+        "functions": f"{len(errors)} functions of AMD's library, with errors of at most"
+        f" {max(errors, default=0):.2f} ulp"
     }
     for _, function, lanes, _, wrong in rows:
         name = function + (f" of {lanes} lanes" if lanes != "1" else "")

@@ -59,7 +59,8 @@ def render(best: Mapping[str, Mapping[str, Any]]) -> str:
         return "\n".join([*lines, "this environment's folder contains no other stack"])
     first, second = sorted(names, key=means.__getitem__, reverse=True)[:2]
     ratio = means[first] / means[second]
-    return "\n".join([*lines, f"{first} is the fastest here: {ratio:.2f} times {second}"])
+    fastest = f"{first} is the fastest here: {ratio:.2f} times the speed of {second}"
+    return "\n".join([*lines, fastest])
 
 
 def find_built_stacks() -> dict[str, Path]:

@@ -105,7 +105,7 @@ def list_remedies(cpus: int) -> Iterator[Remedy]:
         yield Remedy("openmp = True", "in theanorc, under [global]", "openmp=True")
     for count in sorted({1, cpus // 2} - {0, cpus}):
         threads = {f"{name}_NUM_THREADS": str(count) for name in ("OMP", "MKL", "OPENBLAS")}
-        yield Remedy(f"OMP_NUM_THREADS={count}", "in the environment", environment=threads)
+        yield Remedy(f"OMP_NUM_THREADS={count}", "as an environment variable", environment=threads)
     for prefix in stack.find_siblings():
         sibling = stack.load(prefix)
         if prefix != Path(sys.base_prefix).resolve() and sibling.axes["device"] == "cpu":

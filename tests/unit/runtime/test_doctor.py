@@ -88,7 +88,7 @@ def test_a_flag_that_disables_blas_is_listed_with_its_cost_and_fix(examine_flags
     assert lines[0] == "! blas.ldflags= in THEANO_FLAGS, the stack's is -lopenblas"
     assert "first result after 2 s, 2 times the stack's 1 s" in lines[2]
     assert lines[3].strip() == "fix: remove it from THEANO_FLAGS"
-    assert lines[-1] == "1 to fix"
+    assert lines[-1] == "1 problem to fix"
 
 
 def test_a_flag_with_which_theano_does_not_start_hides_no_other_finding(examine_flags):
@@ -156,7 +156,7 @@ def test_missing_names_are_listed_with_their_replacement(examine_flags, monkeypa
     lines = doctor.render(diagnosis).splitlines()
     assert lines[:2] == ["! sklearn.lda is missing here: a.py:3 and 1 more", "    fix: write B"]
     assert lines[2].startswith("- numpy.bool")
-    assert lines[-1] == "1 to fix"
+    assert lines[-1] == "1 problem to fix"
 
 
 def test_kernels_of_another_processor_are_a_problem():

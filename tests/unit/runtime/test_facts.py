@@ -47,7 +47,7 @@ def test_functions_of_amds_library_are_grouped_by_the_reason_of_their_rejection(
     )
     record.write_text("\n".join(rows) + "\n")
     assert facts.read_amdlibm(tmp_path) == {
-        "functions": "2 of AMD's, within 1.26 ulp",
+        "functions": "2 functions of AMD's library, with errors of at most 1.26 ulp",
         "AMD's is missing": ["erfc of 2 lanes"],
         "AMD's is wrong": {"log of 2 lanes": "AMD's is -709, not -inf, at (0)"},
         "AMD's was not run": ["exp of 8 lanes"],

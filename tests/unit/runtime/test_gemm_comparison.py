@@ -20,7 +20,7 @@ def test_the_fastest_stack_has_the_largest_geometric_mean():
     assert lines[1].startswith("float32, 64, 1 thread ")
     assert lines[2].split()[-2:] == ["90.0", "40.0"]
     assert lines[3].split()[-2:] == ["60.0", "20.0"]
-    assert lines[-1] == "mkl is the fastest here: 3.00 times openblas"
+    assert lines[-1] == "mkl is the fastest here: 3.00 times the speed of openblas"
 
 
 def test_a_single_stack_is_not_compared():
