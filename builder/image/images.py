@@ -30,6 +30,7 @@ class Image:
 
     Attributes:
         reference: its name, such as ``theano-fast:openblas``. Only a verified image has this tag.
+        stack: the stack's name.
         id: the SHA-256 of its configuration, as Docker shows it.
         base: the base image.
         size: the unpacked size in bytes.
@@ -38,6 +39,7 @@ class Image:
     """
 
     reference: str
+    stack: str
     id: str
     base: Base
     size: int
@@ -108,7 +110,7 @@ def build_image(
         )
     layers = _measure_layers(docker, built_image.id, base)
     diff_ids = tuple(built_image.root_fs.layers or ())
-    return Image(name, built_image.id, base, built_image.size, layers, diff_ids)
+    return Image(name, lock.stack, built_image.id, base, built_image.size, layers, diff_ids)
 
 
 def _measure_layers(docker: DockerClient, image: str, base: Base) -> dict[str, int]:
@@ -161,8 +163,7 @@ def tag_image(docker: DockerClient, image: Image) -> None:
     """Tag a verified image, and remove its stack's older images, which lose the tag."""
     with daemon.translate_errors(f"{image.reference} could not be tagged"):
         docker.tag(image.id, image.reference)
-        stack = image.reference.removeprefix(f"{REPOSITORY}:")
-        docker.image.prune(filters=[("label", f"{STACK_LABEL}={stack}")])
+        docker.image.prune(filters=[("label", f"{STACK_LABEL}={image.stack}")])
 
 
 def save_image(docker: DockerClient, image: Image, file: Path) -> str:

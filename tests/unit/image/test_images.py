@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from builder.common import paths
 from builder.environment.envs import Lock
@@ -32,6 +34,27 @@ def test_the_label_of_a_python_2_image_warns() -> None:
     python = Package(Path("/c/python-2.7.18-h_0.conda"), "linux-64", "cd" * 32, 5)
     labels = images.make_labels(replace(LOCK, packages=(*LOCK.packages, python)), BASE)
     assert "no security fixes since 2020" in labels["org.opencontainers.image.description"]
+
+
+def test_older_images_of_a_stack_with_programs_are_removed() -> None:
+    """The filter has the label of the older images, which differs from the tag."""
+    calls: list[Any] = []
+
+    def prune(*, filters: list[tuple[str, str]]) -> None:
+        calls.extend(filters)
+
+    docker: Any = SimpleNamespace(
+        tag=lambda *arguments: calls.append(arguments), image=SimpleNamespace(prune=prune)
+    )
+    lock = replace(LOCK, stack="openblas+keras")
+    reference = images.format_reference(lock.stack)
+    image = images.Image(reference, lock.stack, "sha256:1", BASE, 5, {"base": 5}, ())
+    images.tag_image(docker, image)
+    label = images.make_labels(lock, BASE)[images.STACK_LABEL]
+    assert calls == [
+        ("sha256:1", "theano-fast:openblas-keras"),
+        ("label", f"theano-fast.stack={label}"),
+    ]
 
 
 def test_the_dockerfile_names_no_stack() -> None:
