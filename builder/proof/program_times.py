@@ -101,7 +101,7 @@ def _run(name: str, prefix: Path, program_prefix: Path, cache: str) -> dict[str,
     part = Part("cpu", "", stacks.find_test_file(name), 0, 1)
     Run(interpreter, directory, clean_environ(), 1, RunnerSettings()).run([part])
     outcomes = pytest_events.read_events(directory, part).outcomes
-    failed = [f"{test}: {row.reason}" for test, row in outcomes.items() if row.reason]
+    failed = [f"{test}: {row.reason}" for test, row in outcomes.items() if row.outcome == "failed"]
     if failed and prefix == program_prefix:
         raise CommandFailed(
             f"{prefix}: tests of {name} failed:\n  " + "\n  ".join(failed),
@@ -110,7 +110,9 @@ def _run(name: str, prefix: Path, program_prefix: Path, cache: str) -> dict[str,
     for failure in failed:
         progress.say(f"not timed, because it failed on {PROGRAMS}: {failure}")
     return {
-        test.rpartition("/")[2]: row.seconds for test, row in outcomes.items() if not row.reason
+        test.rpartition("/")[2]: row.seconds
+        for test, row in outcomes.items()
+        if row.outcome == "passed"
     }
 
 
@@ -120,11 +122,13 @@ def make_table(
     """Make a row for each test, with a cell for each state of the cache.
 
     A cell such as ``40.0 / 8.0 = 5.0x`` has the CPU seconds on stock Theano, the CPU seconds in the
-    stack, and the speed-up.
+    stack, and the speed-up. A test that ran only on stock Theano is ``skipped``.
     """
 
     def format_cell(row: Mapping[str, Mapping[str, float]], cache: str) -> str:
-        own, stock = row[stack][cache], row.get(PROGRAMS, {}).get(cache)
+        own, stock = (row.get(name, {}).get(cache) for name in (stack, PROGRAMS))
+        if own is None:
+            return "skipped"
         if stock is None:
             return f"fails / {own:.1f}"
         return f"{stock:.1f} / {own:.1f} = {stock / max(own, 0.01):.1f}x"

@@ -71,6 +71,19 @@ def test_a_failed_test_is_reported(
     assert "test_keras.py::test_a: AssertionError: 1" in capsys.readouterr().out
 
 
+def test_a_skipped_test_is_neither_timed_nor_failed(
+    outcome: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome |= {"outcome": "skipped", "reason": "Skipped: the test is for another version"}
+    lender = tmp_path / "openblas+keras"
+    for prefix in (lender, tmp_path / PROGRAMS):
+        assert program_times._run("keras", prefix, lender, "empty") == {}
+    assert capsys.readouterr().out == ""
+    only_stock = {PROGRAMS: {"empty": 9.0, "warm": 3.0}}
+    table = program_times.make_table({"test_a": only_stock}, "mkl")
+    assert table == [["test_a", "skipped", "skipped"]]
+
+
 def test_a_row_has_stocks_time_the_stacks_time_and_the_speed_up() -> None:
     only_stack = {"mkl": {"empty": 3.0, "warm": 0.0}}
     on_both = {PROGRAMS: {"empty": 9.0, "warm": 3.0}, **only_stack}
