@@ -55,7 +55,8 @@ def add_packages(packages: Iterable[Package], directory: Path) -> None:
 
 def link_or_copy(origin: Path, target: Path) -> None:
     """Replace ``target`` by a hard link to ``origin``, or by a copy if a link is not possible."""
-    part = target.with_name(f".{target.name}.part")
+    # Two builds in one checkout may add the same package at the same time.
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     part.unlink(missing_ok=True)
     try:
         os.link(origin, part)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import zstandard
+from rattler import Version
 
 from builder.common.files import write_atomically
 from builder.package import canonical, solver
@@ -23,6 +24,9 @@ def publish(packages: Iterable[Package], directory: Path) -> None:
 
     Each subdirectory gets ``repodata.json``, its compressed form and its shards, and
     ``run_exports.json`` (CEP 12). The channel gets ``channeldata.json`` in conda-index's format.
+
+    Raises:
+        CommandFailed: the channel cannot be indexed.
     """
     for subdir in SUBDIRS:
         (directory / subdir).mkdir(parents=True, exist_ok=True)
@@ -64,24 +68,34 @@ def _read_descriptions(directory: Path) -> dict[str, Descriptions]:
 def _make_channeldata(subdirs: Mapping[str, Mapping[str, Descriptions]]) -> dict[str, Any]:
     """Make the content of ``channeldata.json``: an entry for each name of a package.
 
-    The build with the highest build number determines the version and the description.
+    The newest version, and of its builds the one with the highest build number, determines the
+    version and the description.
 
     Args:
         subdirs: the descriptions of packages, by subdirectory and file name.
     """
+    rows = [
+        (subdir, file, descriptions)
+        for subdir, files in subdirs.items()
+        for file, descriptions in files.items()
+    ]
+
+    def get_version_and_number(row: tuple[str, str, Descriptions]) -> tuple[Version, int]:
+        index = row[2]["index"]
+        return Version(index["version"]), index["build_number"]
+
     packages: dict[str, Any] = {}
-    for subdir, files in subdirs.items():
-        rows = sorted(files.items(), key=lambda row: row[1]["index"]["build_number"])
-        for file, descriptions in rows:
-            index, about = descriptions["index"], descriptions["about"]
-            entry = packages.setdefault(index["name"], {"subdirs": [], "run_exports": {}})
-            entry["subdirs"] = sorted({*entry["subdirs"], subdir})
-            entry["run_exports"][index["version"]] = descriptions["run_exports"]
-            entry |= {
-                "version": index["version"],
-                "license": index.get("license"),
-                "summary": about.get("summary"),
-                "home": about.get("home"),
-                "reference_package": f"{subdir}/{file}",
-            }
+    # A later row of a package replaces the version and the description of an earlier row.
+    for subdir, file, descriptions in sorted(rows, key=get_version_and_number):
+        index, about = descriptions["index"], descriptions["about"]
+        entry = packages.setdefault(index["name"], {"subdirs": [], "run_exports": {}})
+        entry["subdirs"] = sorted({*entry["subdirs"], subdir})
+        entry["run_exports"][index["version"]] = descriptions["run_exports"]
+        entry |= {
+            "version": index["version"],
+            "license": index.get("license"),
+            "summary": about.get("summary"),
+            "home": about.get("home"),
+            "reference_package": f"{subdir}/{file}",
+        }
     return {"channeldata_version": 1, "subdirs": list(SUBDIRS), "packages": packages}

@@ -159,7 +159,7 @@ def announce(
 
 
 def describe_arrived(absent: Sequence[Source]) -> str:
-    """Describe the progress of a fetch, such as "3 of 10 files, 20 of 57 MB".
+    """Describe the progress of a fetch, such as "3 of 10 files, 20 MB of 57 MB".
 
     Args:
         absent: the sources that were not in the cache before the fetch.
@@ -176,8 +176,8 @@ def describe_arrived(absent: Sequence[Source]) -> str:
         except OSError:
             # Another thread renamed or removed the file after this function had listed it.
             continue
-    total = progress.format_size(forecast.estimate_megabytes(absent))
-    return f"{files} of {len(absent)} files, {size / 1e6:.0f} of {total}"
+    arrived, total = map(progress.format_size, (size / 1e6, forecast.estimate_megabytes(absent)))
+    return f"{files} of {len(absent)} files, {arrived} of {total}"
 
 
 def describe_fetched(sources: Sequence[Source]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -70,6 +71,25 @@ def test_linking_a_file_twice_leaves_no_temporary_file(tmp_path: Path, package: 
     for _ in range(2):
         channel.link_or_copy(package.file, tmp_path / package.file.name)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["cache", package.file.name]
+
+
+def test_two_processes_can_add_the_same_package_at_the_same_time(
+    tmp_path: Path, package: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / package.file.name
+    link = os.link
+
+    def link_in_two_processes(origin: Path, part: Path) -> None:
+        link(origin, part)
+        with monkeypatch.context() as patches:
+            patches.setattr(channel.os, "link", link)
+            patches.setattr(channel.os, "getpid", lambda: 0)
+            channel.link_or_copy(package.file, target)
+
+    monkeypatch.setattr(channel.os, "link", link_in_two_processes)
+    channel.link_or_copy(package.file, target)
+    assert target.read_bytes() == b"numpy"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["cache", target.name]
 
 
 def test_an_empty_channel_has_an_index(tmp_path: Path, indexed: list[str]) -> None:

@@ -15,7 +15,7 @@ from builder.package import published, solver
 from builder.package.channel import Package
 
 
-def write_package(directory: Path, version: str, number: int) -> Package:
+def write_package(directory: Path, version: str, number: int, subdir: str = "linux-64") -> Package:
     """Write a package of zlib that contains only the info files which the index reads."""
     stem = f"zlib-{version}-h0_{number}"
     stream = io.BytesIO()
@@ -38,7 +38,7 @@ def write_package(directory: Path, version: str, number: int) -> Package:
     with zipfile.ZipFile(file, "w") as archive:
         compressed = zstandard.ZstdCompressor().compress(stream.getvalue())
         archive.writestr(f"info-{stem}.tar.zst", compressed)
-    return Package(file, "linux-64", "ab" * 32, file.stat().st_size)
+    return Package(file, subdir, "ab" * 32, file.stat().st_size)
 
 
 def test_a_published_channel_has_all_index_files_and_all_versions(
@@ -62,3 +62,18 @@ def test_a_published_channel_has_all_index_files_and_all_versions(
     assert entry["reference_package"] == "linux-64/zlib-1.3-h0_1.conda"
     assert set(entry["run_exports"]) == {"1.2", "1.3"}
     assert not list(channel.rglob(".*.part"))
+
+
+@pytest.mark.parametrize("subdir", ["linux-64", "noarch"])
+def test_the_newest_version_describes_a_package(
+    subdir: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a higher build number of an older version nor the last subdirectory describes it."""
+    monkeypatch.setattr(solver, "call", lambda *_, **__: None)
+    channel = tmp_path / "channel"
+    builds = [("3.11.6", 0, subdir), ("3.11.6", 1, subdir), ("3.9.3", 5, "noarch")]
+    published.publish([write_package(tmp_path, *build) for build in builds], channel)
+    entry = json.loads((channel / "channeldata.json").read_text())["packages"]["zlib"]
+    assert entry["version"] == "3.11.6"
+    assert entry["summary"] == "compresses 3.11.6"
+    assert entry["reference_package"] == f"{subdir}/zlib-3.11.6-h0_1.conda"

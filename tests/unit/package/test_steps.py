@@ -148,11 +148,11 @@ def test_the_line_of_a_step_has_the_estimated_time_left() -> None:
 
 
 def test_the_bytes_of_incomplete_downloads_are_counted() -> None:
-    assert steps.describe_arrived(SOURCES) == "0 of 2 files, 0 of 57 MB"
+    assert steps.describe_arrived(SOURCES) == "0 of 2 files, less than 1 MB of 57 MB"
     for source in SOURCES:
         get_cached_path(source).parent.mkdir(parents=True)
     (get_cached_path(SOURCES[0]).parent / ".part-x").write_bytes(bytes(3_000_000))
     get_cached_path(SOURCES[1]).write_bytes(bytes(1_000_000))
-    assert steps.describe_arrived(SOURCES) == "1 of 2 files, 4 of 57 MB"
+    assert steps.describe_arrived(SOURCES) == "1 of 2 files, 4 MB of 57 MB"
     assert steps.describe_fetched(SOURCES[1:]) == "1 file, 1 MB"
     assert steps.describe_fetched([]) == ""
