@@ -130,6 +130,8 @@ class Run:
         """Run suites at the same time; print the failures and warnings of pytest."""
         began = time.monotonic()
         running = dict[Suite, processes.Process]()
+        if any(suite.environment for suite in group):
+            self._make_links()
         try:
             for suite in group:
                 running[suite] = self._start(suite)
@@ -150,17 +152,18 @@ class Run:
         for suite, process in running.items():
             self._conclude(suite, process.wait())
 
+    def _make_links(self) -> None:
+        # Keep the directory after the run. The commands that repeat failed tests use it.
+        shutil.rmtree(self._links, ignore_errors=True)
+        self._links.mkdir(parents=True)
+        link_packages(self._links, *PYTEST)
+
     def _start(self, suite: Suite) -> processes.Process:
         self._seconds[suite] = 0.0
         file = pytest_events.get_event_file(DIRECTORY, suite.part)
         file.parent.mkdir(parents=True, exist_ok=True)
         # The plugin skips tests that have an outcome in this file.
         file.write_text("")
-        if suite.environment:
-            # Keep the directory after the run. The commands that repeat failed tests use it.
-            shutil.rmtree(self._links, ignore_errors=True)
-            self._links.mkdir()
-            link_packages(self._links, *PYTEST)
         environ = {**os.environ, **({"PYTHONPATH": str(self._links)} if suite.environment else {})}
         command = self._make_command(suite, file)
         return processes.start(command, env=environ, cwd=paths.ROOT, log=suite.log)
@@ -235,7 +238,7 @@ class Run:
         # The estimate is for the default tests. -k runs fewer tests; --thorough runs more tests.
         bound = "at most" if self.selection else "about"
         bound = "at least" if "--thorough" in self.selection else bound
-        return f"{bound} {seconds:.0f} s" if seconds < 90 else f"{bound} {seconds / 60:.0f} min"
+        return f"{bound} {progress.format_estimate(seconds)}"
 
     def _format_command(self, suite: Suite, test: str) -> str:
         """Format the command that repeats a test, for a shell in the checkout."""
@@ -292,7 +295,7 @@ def _show_line() -> Iterator[Callable[[str], None]]:
     On a terminal, each line replaces the preceding line. Otherwise at most one line is printed per
     LINE_INTERVAL.
     """
-    if progress.console.is_interactive:
+    if progress.is_interactive():
         with Live(console=progress.console, auto_refresh=False, transient=True) as live:
             yield lambda line: live.update(
                 Text(line, no_wrap=True, overflow="ellipsis"), refresh=True

@@ -7,6 +7,7 @@ import json
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -18,6 +19,7 @@ from builder.proof.own_tests import Run, Suite
 
 UNITS = Suite("tests/unit", 70)
 PATCHES = Suite("tests/patches", 120, "openblas", "a stack")
+CORPUS = Suite("tests/programs/corpus", 50, "openblas", concurrent=True)
 INTEGRATION = Suite("tests/integration", 90, concurrent=True)
 Event = dict[str, object]
 # The type of the fixture set_pytest, a function that returns the commands of the fake processes.
@@ -226,11 +228,19 @@ UNDER_WAY = (
 LINE = "1/2 tests/unit: 2 of 3 tests, 1 failed, about 3 min left"
 
 
+class Screen(io.StringIO):
+    """A text stream that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 def test_on_a_terminal_the_progress_line_is_removed(
     set_pytest: SetPytest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    screen = io.StringIO()
-    console = Console(file=screen, force_terminal=True, color_system="standard", width=40)
+    monkeypatch.setenv("TERM", "xterm")
+    screen = Screen()
+    console = Console(file=screen, color_system="standard", width=40)
     monkeypatch.setattr(progress, "console", console)
     commands = set_pytest(*UNDER_WAY, polls=2)
     Run([UNITS, PATCHES], "").run(UNITS)
@@ -257,6 +267,19 @@ def test_without_a_terminal_progress_lines_are_printed(
     assert output.splitlines()[:-1] == lines
     assert "\x1b" not in output
     assert "--color=no" in commands[0]
+
+
+def test_force_color_adds_no_control_sequences_to_lines_in_a_file(
+    set_pytest: SetPytest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(own_tests, "LINE_INTERVAL", 0)
+    file = io.StringIO()
+    monkeypatch.setattr(progress, "console", Console(file=file, highlight=False, soft_wrap=True))
+    set_pytest(*UNDER_WAY, polls=2)
+    Run([UNITS, PATCHES], "").run(UNITS)
+    assert LINE in file.getvalue().splitlines()
+    assert "\x1b" not in file.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -290,6 +313,25 @@ def test_the_time_of_concurrent_suites_is_not_added(
     )
     assert [line.split(":")[0] for line in lines[1:3]] == [str(PATCHES), str(INTEGRATION)]
     assert len(commands) == 2
+
+
+def test_concurrent_suites_share_the_links_to_pytest(
+    set_pytest: SetPytest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The start of a suite must not remove the links from which another suite runs."""
+    set_pytest(make_end_event("a"))
+    start = own_tests.processes.start
+    used = own_tests.DIRECTORY / "lent" / "used"
+    already_used = []
+
+    def start_from_links(command: list[object], **options: Any) -> Any:
+        already_used.append(used.exists())
+        used.touch()
+        return start(command, **options)
+
+    monkeypatch.setattr(own_tests.processes, "start", start_from_links)
+    Run([PATCHES, CORPUS], "").run(PATCHES, CORPUS)
+    assert already_used == [False, True]
 
 
 def test_an_incomplete_line_of_events_is_read_again_later(
