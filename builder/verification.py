@@ -25,12 +25,14 @@ def find_program(name: str) -> Path:
 
     Raises:
         EnvironmentFailed: the environment is not built.
+        UsageError: the stack is unknown, and therefore not built.
     """
     program = paths.ENVIRONMENTS / name / "bin" / "theano-fast"
     if envs.read_installed_digest(name) is None or not program.exists():
-        stack = stacks.load(name)
+        # stacks.toml does not have the names of stacks with AMD's release of AOCL-LibM.
+        stacks.load(name.replace(stacks.AOCL, ""))
         raise EnvironmentFailed(
-            f"{program.parent.parent} is not built", f"./invoke build --stack={stack.name}"
+            f"{program.parent.parent} is not built", f"./invoke build {stacks.format_flags(name)}"
         )
     return program
 

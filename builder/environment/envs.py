@@ -267,7 +267,8 @@ def require_installed(stack: str) -> None:
     """
     if read_installed_digest(stack) is None:
         raise EnvironmentFailed(
-            f"{paths.ENVIRONMENTS / stack} is not built", f"./invoke build --stack={stack}"
+            f"{paths.ENVIRONMENTS / stack} is not built",
+            f"./invoke build {stacks.format_flags(stack)}",
         )
 
 

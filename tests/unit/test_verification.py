@@ -8,7 +8,7 @@ import pytest
 
 from builder import report, verification
 from builder.common import paths, processes
-from builder.common.errors import EnvironmentFailed, VerifyFailed
+from builder.common.errors import EnvironmentFailed, UsageError, VerifyFailed
 from builder.environment.envs import MARK
 
 
@@ -24,10 +24,29 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return prefix
 
 
-def test_verify_needs_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        ("openblas", "--stack=openblas"),
+        ("openblas+pymc3+keras", r"--stack=openblas\+keras\+pymc3"),
+        ("openblas-amdlibm-aocl", "--stack=openblas-amdlibm --amdlibm-archive=FILE"),
+    ],
+)
+def test_verify_needs_an_environment(
+    name: str, flags: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path)
-    with pytest.raises(EnvironmentFailed, match="invoke build --stack=openblas"):
-        verification.verify("openblas")
+    with pytest.raises(EnvironmentFailed, match=f"invoke build {flags}$"):
+        verification.verify(name)
+
+
+@pytest.mark.parametrize("name", ["none", "none-aocl"])
+def test_an_unknown_stack_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path)
+    with pytest.raises(UsageError, match="unknown stack 'none'"):
+        verification.verify(name)
 
 
 @pytest.mark.parametrize(

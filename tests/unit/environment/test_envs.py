@@ -198,10 +198,13 @@ def test_the_digest_depends_on_paths_modes_and_contents(tmp_path: Path) -> None:
 
 
 def test_a_lock_file_with_amds_library_names_the_flag_for_amds_archive() -> None:
-    lock = Lock("openblas-amdlibm-aocl", "theano-stack==1.0.5 0_openblas_amdlibm_aocl", (PACKAGE,))
+    spec = "theano-stack ==1.0.5 0_openblas_amdlibm_aocl"
+    lock = Lock("openblas-amdlibm-aocl", (spec,), (PACKAGE,))
     flags = "# Written by: invoke lock --stack=openblas-amdlibm --amdlibm-archive=FILE\n"
     assert envs.format_explicit(lock).startswith(flags)
-    assert envs.format_environment_yml(lock).startswith(flags)
+    text = envs.format_environment_yml(lock)
+    assert text.startswith(flags)
+    assert "\n  - theano-stack=1.0.5=0_openblas_amdlibm_aocl\n" in text
 
 
 def test_a_stack_that_is_not_built_is_refused(
@@ -210,6 +213,9 @@ def test_a_stack_that_is_not_built_is_refused(
     monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path)
     with pytest.raises(EnvironmentFailed, match="mkl is not built"):
         envs.require_installed("mkl")
+    hint = "invoke build --stack=mkl-amdlibm --amdlibm-archive=FILE$"
+    with pytest.raises(EnvironmentFailed, match=hint):
+        envs.require_installed("mkl-amdlibm-aocl")
     monkeypatch.setattr(envs, "read_installed_digest", lambda stack: "digest")
     envs.require_installed("mkl")
 
