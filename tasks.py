@@ -382,7 +382,7 @@ def hosts(_: Context, stack: str, suites: str = "bullseye,trixie,sid") -> None:
     """Verify a stack's environment in minimal root file systems of other Debian releases."""
     from builder.proof import hosts as proof
 
-    proof.verify_on_hosts(stack, suites.split(","), Options())
+    proof.verify_on_hosts(stack, _split_names(suites), Options())
 
 
 @builder_task(
@@ -587,7 +587,7 @@ def fuzz_(
     from builder.proof import fuzzing
 
     limits = fuzzing.Limits(seconds or (0 if programs else 60), programs)
-    fuzzing.fuzz(stack, limits, seed, category)
+    fuzzing.fuzz(stack, limits, seed, _split_names(category))
 
 
 @builder_task(

@@ -9,7 +9,7 @@ import contextlib
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -50,14 +50,14 @@ class Limits:
     programs: int
 
 
-def fuzz(stack: str, limits: Limits, seed: int, category_names: str) -> None:
+def fuzz(stack: str, limits: Limits, seed: int, category_names: Sequence[str]) -> None:
     """Run random programs in a stack, and report the differences.
 
     Args:
         stack: the name of a built stack.
         limits: the limits of the run.
         seed: the seed of the programs. The same seed and categories give the same programs.
-        category_names: categories of programs, separated by commas; "" for all categories.
+        category_names: categories of programs; an empty sequence for all categories.
 
     Raises:
         UsageError: a category is unknown, or the stack has Python 2.7.
@@ -66,7 +66,7 @@ def fuzz(stack: str, limits: Limits, seed: int, category_names: str) -> None:
         ConfigurationError: known.toml has an invalid row.
         FuzzingFailed: a difference is not listed in known.toml.
     """
-    categories = category_names.split(",") if category_names else list(generator.CATEGORIES)
+    categories = list(category_names or generator.CATEGORIES)
     if unknown := sorted(set(categories) - set(generator.CATEGORIES)):
         names = ", ".join(generator.CATEGORIES)
         raise UsageError(f"unknown category {unknown[0]!r}", f"choose among: {names}")

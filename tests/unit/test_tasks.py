@@ -16,6 +16,7 @@ from builder import pipeline
 from builder.common import paths
 from builder.measure import compile_time
 from builder.options import Options
+from builder.proof import fuzzing, hosts
 from builder.stack import stacks
 
 FILE = paths.ROOT / "tasks.py"
@@ -232,3 +233,15 @@ def test_resumable_tasks_exist() -> None:
 
 def test_the_help_of_bench_lists_the_graphs() -> None:
     assert ", ".join(compile_time.GRAPHS) in tasks.bench.help["graphs"]
+
+
+def test_spaces_after_the_commas_of_a_flag_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[list[str]] = []
+    monkeypatch.setattr(tasks, "_has_tools", lambda: True)
+    monkeypatch.setattr(hosts, "verify_on_hosts", lambda _, suites, __: calls.append(suites))
+    monkeypatch.setattr(fuzzing, "fuzz", lambda *arguments: calls.append(arguments[-1]))
+    program = tasks.Invoke("0", name="Invoke", binary="./invoke")
+    for task, flag in (("hosts", "--suites=trixie, sid"), ("fuzz", "--category=scan, random")):
+        arguments = ["invoke", "--search-root", str(paths.ROOT), task, "--stack=openblas", flag]
+        program.run(arguments, exit=False)
+    assert calls == [["trixie", "sid"], ["scan", "random"]]

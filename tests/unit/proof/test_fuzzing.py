@@ -509,13 +509,13 @@ def test_an_invalid_row_of_known_toml_is_refused(tmp_path: Path) -> None:
 
 def test_an_unknown_category_lists_all_categories() -> None:
     with pytest.raises(UsageError, match="elementwise"):
-        fuzzing.fuzz("openblas", fuzzing.Limits(1, 1), 1, "none")
+        fuzzing.fuzz("openblas", fuzzing.Limits(1, 1), 1, ["none"])
 
 
 def test_a_stack_must_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(envs, "read_installed_digest", lambda _: None)
     with pytest.raises(EnvironmentFailed, match="is not built"):
-        fuzzing.fuzz("openblas", fuzzing.Limits(1, 1), 1, "")
+        fuzzing.fuzz("openblas", fuzzing.Limits(1, 1), 1, [])
 
 
 def test_the_first_programs_do_not_depend_on_the_number_of_programs() -> None:
