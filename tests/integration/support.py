@@ -55,6 +55,8 @@ def start_daemon(directory: Path) -> Iterator[DockerClient]:
                 break
             assert process.poll() is None, (directory / "log").read_text()
             time.sleep(0.1)
+        else:
+            pytest.fail(f"dockerd opened no socket: {(directory / 'log').read_text()}")
         yield DockerClient(host=host)
     finally:
         process.terminate()
