@@ -137,6 +137,11 @@ def run_measurement(
 def losses_agree(
     losses: Sequence[float], expected: Sequence[float], dtype: str = "float64"
 ) -> bool:
-    """Return whether two sequences of losses of equal length agree within the dtype's tolerance."""
-    pairs = zip(losses, expected, strict=True)
+    """Return whether two sequences of losses of equal length agree within the dtype's tolerance.
+
+    Raises:
+        ValueError: the sequences have different lengths.
+    """
+    # Read all pairs: all() would return at the first difference, without this error.
+    pairs = list(zip(losses, expected, strict=True))
     return all(math.isclose(*pair, rel_tol=TOLERANCES[dtype]) for pair in pairs)

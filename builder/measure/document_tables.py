@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 from statistics import geometric_mean, median
@@ -20,6 +20,8 @@ from builder.common import paths
 from builder.common.errors import CommandFailed, ConfigurationError
 from builder.common.files import read_toml, write_atomically
 from builder.measure import benchmark_of_2017
+from builder.measure.call_time import compute_speed_up
+from builder.measure.compile_time import compute_total_seconds, find_lower_bound
 
 RESULTS = paths.BENCH / "results"
 # The driver calls of training steps on an emulated GPU, which tests/cuda compares with new counts.
@@ -106,7 +108,7 @@ def make_first_calls(
         for cache in ("empty", "warm"):
             for day, rows in _group_by_day(by_graph[graph], cache, environments).items():
                 cells = [
-                    _format_seconds(_compute_total(rows[name])) if name in rows else MISSING
+                    _format_seconds(compute_total_seconds(rows[name])) if name in rows else MISSING
                     for name in environments
                 ]
                 lines.append([GRAPHS[graph], cache, day, *cells])
@@ -121,14 +123,14 @@ def make_calls(file: str, environments: Sequence[str]) -> Lines:
     lines: Lines = [["graph", *map(HEADINGS.__getitem__, environments), "bound of the BLAS"]]
     by_graph = load_results(file)["rows"]
     for graph in BENCH:
-        rows = [list(by_graph[graph].get(name, {}).values()) for name in environments]
+        rows = {name: by_graph[graph].get(name, {}) for name in environments}
         cells = [
-            _format_spread([call * 1e3 for row in measured for call in _list_calls(row)])
+            _format_spread([call * 1e3 for row in measured.values() for call in _list_calls(row)])
             if measured
             else MISSING
-            for measured in rows
+            for measured in rows.values()
         ]
-        lines.append([GRAPHS[graph], *cells, _format_lower_bound(chain.from_iterable(rows))])
+        lines.append([GRAPHS[graph], *cells, _format_lower_bound(find_lower_bound(rows))])
     return lines
 
 
@@ -189,7 +191,7 @@ def make_growth() -> Lines:
     for graph in GROWTH:
         rows = measured[graph]
         cells = [
-            _format_seconds(_compute_total(rows[name][cache]))
+            _format_seconds(compute_total_seconds(rows[name][cache]))
             for cache in ("empty", "warm")
             for name in ("openblas", "jax")
         ]
@@ -240,7 +242,7 @@ def make_summary() -> Lines:
             load_results(file)["rows"][graph], cache, environments
         ).items():
             cells = [
-                _format_seconds(_compute_total(rows[name])) if name in rows else MISSING
+                _format_seconds(compute_total_seconds(rows[name])) if name in rows else MISSING
                 for name in environments
             ]
             lines.append([GRAPHS[graph], cache, f"{_find_processor(file)}, {day}", *cells])
@@ -254,7 +256,7 @@ def make_speed_ups() -> Lines:
     for call, names in CALLS.items():
         cells = [
             " / ".join(
-                _format_significant(_compute_speed_up(seconds, stack, name)) for name in names
+                _format_significant(compute_speed_up(seconds, stack, name)) for name in names
             )
             for stack in STACKS
         ]
@@ -268,9 +270,7 @@ def make_mean_speed_ups() -> Lines:
     lines: Lines = [["stack", "float32", "float64"]]
     for stack in STACKS:
         means = [
-            geometric_mean(
-                _compute_speed_up(seconds, stack, CALLS[call][i]) for call in ELEMENTWISE
-            )
+            geometric_mean(compute_speed_up(seconds, stack, CALLS[call][i]) for call in ELEMENTWISE)
             for i in (0, 1)
         ]
         lines.append([f"`{stack}`", *(f"{mean:.1f}" for mean in means)])
@@ -441,18 +441,10 @@ def _format_day(when: str) -> str:
     return f"{day.day} {day:%b %Y}"
 
 
-def _compute_speed_up(seconds: dict[str, dict[str, float]], stack: str, call: str) -> float:
-    return seconds["stock"][call] / seconds[stack][call]
-
-
 def _find_processor(file: str) -> str:
     """Return the name of the processor on which the measurements of a file were made."""
     machine = load_results(file)["machine"]
     return str(machine.get("name", machine["processor"]))
-
-
-def _compute_total(row: Row) -> float:
-    return float(sum(row["phases"].values()))
 
 
 def _list_calls(row: Row) -> list[float]:
@@ -486,7 +478,7 @@ def _format_significant(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _format_lower_bound(rows: Iterable[Row]) -> str:
-    """Format the least bound of the BLAS in the rows, in ms; MISSING if below 0.01 ms."""
-    bound = min(sum(row["bound"].values()) for row in rows) * 1e3
-    return _format_significant(bound) if bound >= 0.01 else MISSING
+def _format_lower_bound(seconds: float) -> str:
+    """Format a bound of the BLAS in ms; MISSING if it is below 0.01 ms."""
+    milliseconds = seconds * 1e3
+    return _format_significant(milliseconds) if milliseconds >= 0.01 else MISSING

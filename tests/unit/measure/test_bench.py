@@ -67,3 +67,10 @@ def test_a_failed_optimization_is_an_error_only_in_current_stacks(
 ) -> None:
     monkeypatch.delenv("THEANO_FLAGS", raising=False)
     assert bench.make_environ(environment, tmp_path).get("THEANO_FLAGS", "") == flags
+
+
+def test_losses_agree_within_the_tolerance_of_their_dtype() -> None:
+    assert bench.losses_agree([1.0, 2.0], [1.0, 2.0001], "float32")
+    assert not bench.losses_agree([1.0, 2.0], [1.0, 2.0001])
+    with pytest.raises(ValueError, match="longer"):
+        bench.losses_agree([1.0], [2.0, 2.0])
