@@ -89,7 +89,10 @@ def rebuild_image(
     The second build does not use Docker's cache of layers.
 
     Raises:
+        UsageError: the directory of ``save`` does not exist, or an image of another project has the
+            tag.
         ImageFailed: the image was not built.
+        VerifyFailed: a check failed.
         NotReproducible: the digests of the two manifests differ.
     """
     docker = daemon.connect()
@@ -111,7 +114,12 @@ def rebuild_image(
 
 
 def convert_to_sif(archive: Path, target: Path) -> None:
-    """Convert an OCI archive to a SIF file; write the definition file next to the archive."""
+    """Convert an OCI archive to a SIF file; write the definition file next to the archive.
+
+    Raises:
+        HostToolMissing: Apptainer is not on PATH. The definition file is written in this case too.
+        ImageFailed: Apptainer could not build the file.
+    """
     sif.build_sif(archive, target)
     progress.say(f"{target}: {target.stat().st_size / 1e6:.0f} MB, for Apptainer")
 

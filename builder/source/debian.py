@@ -157,6 +157,7 @@ def list_suites(files: Iterable[str], state: Path) -> dict[str, frozenset[str]]:
 
     Raises:
         LookupError: the host has no apt, apt has no Debian mirror, or a mirror does not answer.
+        CommandFailed: apt-cache does not know a package.
     """
     matches = [match for file in files if (match := FILE.fullmatch(file))]
     suites: dict[str, frozenset[str]] = {}
