@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-# The distance of the points: a power of 2, so that its sum with an input of few bits is exact.
+# The distance between neighbouring points: a power of 2, so that its sum with an input of few bits
+# is exact.
 STEP = 2.0**-10
 # The largest relative error of a derivative.
 TOLERANCE = 1e-5
-# A point has a kink if ``kink`` in _compute_column, divided by max(1, |slopes|), is larger.
-SMOOTH = 1e-6
+# A point is a kink if the second difference ``kink`` in _compute_column, divided by max(1, the
+# largest |slope|), exceeds this number.
+MAX_KINK = 1e-6
 
 
 class NoDerivative(Exception):
@@ -54,6 +56,6 @@ def _compute_column(
     bends = [(a - 2 * center + b) / (n * STEP) for n, (a, b) in enumerate((near, far), 1)]
     slope = (4 * slopes[0] - slopes[1]) / 3
     kink = np.abs(bends[1] - 2 * bends[0])
-    if not np.all(kink <= SMOOTH * np.maximum(1, np.abs(slope).max(initial=0))):
+    if not np.all(kink <= MAX_KINK * np.maximum(1, np.abs(slope).max(initial=0))):
         raise NoDerivative
     return slope

@@ -18,7 +18,7 @@ Condition = Callable[[Program], bool]
 
 
 class Exhausted(Exception):
-    """The maximum number of attempts was reached. The argument is the smallest program so far."""
+    """The number of attempts is used up."""
 
 
 def shrink(program: Program, holds: Condition, attempts: int) -> Program:
@@ -40,40 +40,26 @@ def shrink(program: Program, holds: Condition, attempts: int) -> Program:
             raise Exhausted
         return holds(candidate)
 
+    def apply(step: Callable[[Program], Iterator[Program]]) -> None:
+        """Replace the program by the step's first candidate that passes, repeatedly."""
+        nonlocal program
+        while passing := next(filter(attempt, step(program)), None):
+            program = passing
+
     try:
         while True:
             before = program
             for step in STEPS:
-                program = _apply(program, step, attempt)
+                apply(step)
             if program == before:
                 return program
-    except Exhausted as error:
-        return next((argument for argument in error.args if isinstance(argument, Program)), program)
-    finally:
-        tried.clear()
-
-
-def _apply(
-    program: Program, step: Callable[[Program], Iterator[Program]], attempt: Condition
-) -> Program:
-    """Replace the program by the step's first candidate that passes ``attempt``, repeatedly."""
-    changed = True
-    while changed:
-        changed = False
-        for candidate in step(program):
-            try:
-                passed = attempt(candidate)
-            except Exhausted:
-                raise Exhausted(program) from None
-            if passed:
-                program, changed = candidate, True
-                break
-    return program
+    except Exhausted:
+        return program
 
 
 def _drop_parts(values: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     """Yield the values without a half, a quarter, ..., and without one value."""
-    size = len(values) // 2
+    size = (len(values) + 1) // 2
     while size:
         for first in range(0, len(values), size):
             yield values[:first] + values[first + size :]
@@ -306,7 +292,11 @@ def _find_position(name: str, names: list[str]) -> int:
 
 
 def _simplify_constant(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield the numbers 0, 1 and 2 up to a numeric constant, and float64 for a smaller type."""
+    """Yield simpler constants.
+
+    For a numeric constant, yield 0, 1 and 2, but stop before a number that equals it. For the name
+    of a smaller float type, yield float64.
+    """
     if isinstance(node, ast.Constant):
         if isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
             for number in (0, 1, 2):

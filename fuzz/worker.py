@@ -235,14 +235,18 @@ class Task:
     def run_in_threads(self, *functions: Any) -> Any:
         """Call functions at the same time, each in a thread.
 
-        Return the first run that differs from a run without threads. If none differs, return the
-        run without threads.
+        Return the first run that differs from a run without threads; the exception of a thread is
+        such a run. If none differs, return the run without threads.
         """
         plain = self.run(functions[0])
         runs: list[Any] = []
 
         def work(function: Any) -> None:
-            runs.extend(self.run(function) for _ in range(ROUNDS))
+            try:
+                runs.extend(self.run(function) for _ in range(ROUNDS))
+            # Without this run, the result would equal the run without threads.
+            except Exception as error:
+                runs.append({"raised": describe_error(error)})
 
         interval = sys.getswitchinterval()
         sys.setswitchinterval(1e-5)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+import importlib
 import math
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -223,6 +226,15 @@ def test_values_and_shapes_are_shrunk_while_the_difference_remains() -> None:
 def test_the_relevant_situation_is_kept() -> None:
     result = shrinker.shrink(make_program(), lambda candidate: "copy" in candidate.situations, 1000)
     assert result.situations == ("copy",)
+
+
+def test_a_single_irrelevant_update_and_a_single_irrelevant_given_are_removed() -> None:
+    scalar = Value("float64", (), (1.0,))
+    start = make_program(
+        updates=(("s0", "v0"),), givens=(("x1", "s1"),), shared=(("s0", scalar), ("s1", scalar))
+    )
+    result = shrinker.shrink(start, lambda candidate: bool(candidate.statements), 1000)
+    assert (result.updates, result.givens, result.shared) == ((), (), ())
 
 
 def test_shrinking_ends_after_the_maximum_number_of_attempts() -> None:
@@ -502,6 +514,34 @@ def test_an_invalid_row_of_known_toml_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigurationError, match="unterminated"):
         fuzzing.load_known(file)
+
+
+# -- workers ---------------------------------------------------------------------------------
+
+
+def test_an_exception_in_a_thread_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The builder's Python has neither NumPy nor Theano. At the end of the test, setitem removes the
+    # modules that import the substitutes.
+    importers = ("fuzz.worker", "fuzz.layouts", "fuzz.encoding")
+    for name in ("numpy", "theano", *importers):
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace())
+    for name in importers:
+        del sys.modules[name]
+    worker = importlib.import_module("fuzz.worker")
+    plain = make_answer()["runs"]["plain"]
+    answers = iter([plain, plain])
+
+    def run(function: Any) -> Any:
+        try:
+            return next(answers)
+        except StopIteration:
+            raise ValueError("no value") from None
+
+    task = SimpleNamespace(run=run)
+    runs = worker.Task.run_in_threads(task, None, None)
+    assert runs == {"raised": "ValueError: no value"}
+    answers = iter([plain] * (1 + 2 * worker.ROUNDS))
+    assert worker.Task.run_in_threads(task, None, None) == plain
 
 
 # -- the task --------------------------------------------------------------------------------
