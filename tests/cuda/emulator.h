@@ -83,7 +83,7 @@ static char *shared_memory;
 // resume it, because swapcontext would need system calls.
 struct Fiber {
   ucontext_t start;
-  jmp_buf place;
+  jmp_buf resume_point;
   bool started, ended;
 };
 static jmp_buf scheduler;
@@ -92,7 +92,7 @@ static Fiber *running;
 // Suspend the running fiber and return to the scheduler, run_fibers.
 static inline void __syncthreads(void) {
   dim3 thread = threadIdx;
-  if (!_setjmp(running->place))
+  if (!_setjmp(running->resume_point))
     _longjmp(scheduler, 1);
   threadIdx = thread;
 }
@@ -121,7 +121,7 @@ static void start_fiber(void) {
   for (;;) {
     body();
     running->ended = true;
-    if (!_setjmp(running->place))
+    if (!_setjmp(running->resume_point))
       _longjmp(scheduler, 1);
   }
 }
@@ -140,7 +140,7 @@ static void resume(Fiber *fiber) {
   if (_setjmp(scheduler))
     return;
   if (fiber->started)
-    _longjmp(fiber->place, 1);
+    _longjmp(fiber->resume_point, 1);
   fiber->started = true;
   setcontext(&fiber->start);
 }

@@ -162,8 +162,8 @@ def test_branches_of_ifelse_may_differ_in_their_pattern(swapped):
     function = theano.function([condition, X], [chosen, tt.grad(chosen.sum(), X)])
     for value in (0, 1):
         result, gradient = function(value, x)
-        taken = value == swapped
-        assert np.array_equal(result, expected[taken])
-        assert np.array_equal(gradient, gradients[taken])
+        index = value == swapped
+        assert np.array_equal(result, expected[index])
+        assert np.array_equal(gradient, gradients[index])
     with pytest.raises(TypeError, match="identical types"):
         ifelse(condition, tt.dmatrix(), tt.fmatrix())

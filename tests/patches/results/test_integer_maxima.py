@@ -85,13 +85,13 @@ def test_pooling_in_c_equals_pooling_in_python(axes, dtype):
     """Random windows, strides and paddings have equal maxima and gradients in C and in Python."""
     rng = np.random.default_rng([axes, np.dtype(dtype).num])
     x, top = (tt.TensorType(dtype, (False,) * (axes + 1))() for _ in range(2))
-    where = [tt.lvector() for _ in range(3)]
+    layout = [tt.lvector() for _ in range(3)]
     for ignore_border in (True, False):
-        pooled = Pool(ignore_border, ndim=axes)(x, *where)
-        slope = MaxPoolGrad(ignore_border, ndim=axes)(x, pooled, top, *where)
+        pooled = Pool(ignore_border, ndim=axes)(x, *layout)
+        slope = MaxPoolGrad(ignore_border, ndim=axes)(x, pooled, top, *layout)
         modes = (None, theano.Mode("py", None))
-        forward = [theano.function([x, *where], pooled, mode=mode) for mode in modes]
-        backward = [theano.function([x, top, *where], slope, mode=mode) for mode in modes]
+        forward = [theano.function([x, *layout], pooled, mode=mode) for mode in modes]
+        backward = [theano.function([x, top, *layout], slope, mode=mode) for mode in modes]
         for _ in range(20):
             window, strides = rng.integers(1, 4, (2, axes))
             pads = rng.integers(0, window) if ignore_border else 0 * window
