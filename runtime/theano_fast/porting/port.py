@@ -4,6 +4,7 @@ The command converts a file in memory, checks the result, and replaces the file 
 the original as FILE.bak. If FILE.bak exists, the command does not convert FILE again.
 """
 
+import contextlib
 import difflib
 import os
 import shutil
@@ -84,20 +85,23 @@ def write(ported: Port) -> None:
     Raises:
         sources.SourceError: the backup or the new file cannot be written. The file is unchanged.
     """
-    new = ""
+    new = None
     try:
         content = ported.file.read_bytes()
         _, encoding = sources.decode(content)
         shutil.copy2(ported.file, ported.backup)
-        descriptor, new = tempfile.mkstemp(dir=ported.file.parent, prefix=".port-")
+        descriptor, name = tempfile.mkstemp(dir=ported.file.parent, prefix=".port-")
+        new = Path(name)
         with os.fdopen(descriptor, "wb") as file:
             file.write(ported.after.encode(encoding))
         shutil.copymode(ported.file, new)
-        Path(new).replace(ported.file)
+        new.replace(ported.file)
     except (OSError, UnicodeEncodeError) as error:
-        if new:
-            Path(new).unlink(missing_ok=True)
-            ported.backup.unlink(missing_ok=True)
+        # With a backup, the next run would treat the file as already ported.
+        for written in filter(None, (new, ported.backup)):
+            # A read-only file system refuses this too.
+            with contextlib.suppress(OSError):
+                written.unlink()
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise sources.SourceError(f"{ported.file} cannot be ported: {reason}") from error
 

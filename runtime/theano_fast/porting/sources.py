@@ -234,7 +234,8 @@ def expand_tabs(text: str) -> str:
 
     Lines that begin inside a string keep their tabs.
     """
-    lines = text.splitlines(keepends=True)
+    # Like tokenize, split the text only at newlines. splitlines would also split it at form feeds.
+    lines = io.StringIO(text).readlines()
     expanded = [_expand_line(line) for line in lines]
     in_strings: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO("".join(expanded)).readline):
@@ -247,4 +248,6 @@ def expand_tabs(text: str) -> str:
 
 def _expand_line(line: str) -> str:
     code = line.lstrip(" \t\f")
-    return line[: len(line) - len(code)].expandtabs(8) + code
+    # A form feed begins a new count of the columns.
+    before, feed, spaces = line[: len(line) - len(code)].rpartition("\f")
+    return before + feed + spaces.expandtabs(8) + code

@@ -99,11 +99,16 @@ def test_a_read_only_directory_is_an_error(program):
     assert line.endswith("cannot be ported: Permission denied")
 
 
-def test_a_failed_write_keeps_the_program_and_leaves_no_file(program, monkeypatch):
-    def refuse(*_):
+@pytest.mark.parametrize("step", ["shutil.copy2", "tempfile.mkstemp", "shutil.copymode"])
+def test_a_failed_write_keeps_the_program_and_leaves_no_file(step, program, monkeypatch):
+    module, name = step.split(".")
+
+    def fail(*arguments, **_):
+        if name == "copy2":
+            arguments[1].write_text(OLD[:9])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(port.shutil, "copymode", refuse)
+    monkeypatch.setattr(getattr(port, module), name, fail)
     (line, failed), _ = port.run([program], False)
     assert failed
     assert "No space left" in line
