@@ -147,6 +147,33 @@ def test_a_different_node_is_reported_before_the_output():
 
 
 @pytest.mark.parametrize(
+    ("nodes", "names", "notes"),
+    [
+        ([make_array(1)], ["0 exp"], ["no node of the unoptimized graph differs"]),
+        ([make_array(7)], ["0 log"], ["1 step train.py:3: the unoptimized graphs differ"]),
+        (None, None, []),
+        ([], ["0 exp"], []),
+    ],
+)
+def test_only_nodes_of_equal_graphs_are_compared(nodes, names, notes):
+    """The other record has another graph, no nodes, or another number of nodes."""
+
+    def make(value, nodes, names):
+        others = {} if names is None else {"nodes": names}
+        call = make_call(1, 1, [make_array(value)])
+        if nodes is not None:
+            call["nodes"] = nodes
+        return make_record(make_function(1, "step", call, **others))
+
+    comparison = record_comparison.compare(
+        make(1, [make_array(1)], ["0 exp"]), make(2, nodes, names)
+    )
+    assert comparison.first.value == "output 0 cost"
+    pairs = zip(comparison.notes, notes, strict=True)
+    assert all(note.startswith(start) for note, start in pairs)
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         (None, "cannot be read: No such file"),
