@@ -3,6 +3,7 @@
 Importing this module loads the stack's libraries. If they are broken, the import fails or crashes.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -64,12 +65,17 @@ def probe_compiler(cxx: str) -> dict[str, Any]:
 
 def probe_cache(folder: Path) -> dict[str, Any]:
     """Return the compiledir's path, files, file system and lock holder; sizes are in bytes."""
-    files = [path for path in folder.rglob("*") if path.is_file()]
+    sizes = []
+    for directory, _, names in os.walk(folder):
+        for name in names:
+            # A program that compiles may remove the file.
+            with contextlib.suppress(OSError):
+                sizes.append(Path(directory, name).stat().st_size)
     usage = shutil.disk_usage(folder)
     return {
         "path": str(folder),
-        "files": len(files),
-        "bytes": sum(path.stat().st_size for path in files),
+        "files": len(sizes),
+        "bytes": sum(sizes),
         "free": usage.free,
         "writable": os.access(folder, os.W_OK),
         "file_system": find_file_system(folder),

@@ -91,6 +91,31 @@ def test_a_flag_that_disables_blas_is_listed_with_its_cost_and_fix(examine_flags
     assert lines[-1] == "1 problem to fix"
 
 
+@pytest.mark.parametrize(
+    ("answers", "base"),
+    [
+        ([{"first": 1.0, "call": 0.3}, {"first": 2.0, "call": 0.2}], {"first": 1.0, "call": 0.2}),
+        ([{"error": "crashed"}, {"first": 1.0, "call": 0.2}], {"first": 1.0, "call": 0.2}),
+        ([{"first": 1.0, "call": 0.2}, {"error": "crashed"}], {"first": 1.0, "call": 0.2}),
+        ([{"error": "crashed"}, {"error": "too slow"}], {"error": "too slow"}),
+    ],
+)
+def test_the_stacks_time_is_the_least_of_the_successful_measurements(
+    examine_flags, answers, base, monkeypatch
+):
+    users = {"blas.ldflags": ""}
+    examine_flags(users)
+    answers_left = iter(answers)
+
+    def fake_measure(self, flags):
+        return {"first": 2.0, "call": 0.4} if flags else next(answers_left)
+
+    monkeypatch.setattr(doctor.Bench, "measure", fake_measure)
+    diagnosis = doctor.examine(None, True)
+    assert diagnosis["base"] == base
+    assert base.get("error", "2 times the stack's") in doctor.render(diagnosis)
+
+
 def test_a_flag_with_which_theano_does_not_start_hides_no_other_finding(examine_flags):
     diagnosis = examine_flags({"device": "gpu", "floatX": "float32", "cxx": "x"}, ("device", "cxx"))
     verdicts = {finding["setting"]["flag"]: finding["verdict"] for finding in diagnosis["findings"]}
