@@ -91,8 +91,10 @@ def _parse_flags(text: str, origin: str) -> Iterator[Setting]:
 def _read_program(program: Path) -> Iterator[Setting]:
     """Yield the flags that a program sets in theano.config or os.environ as literals."""
     tree, _ = sources.parse(program)
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Constant):
+    assignments = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    # ast.walk yields the statements of blocks after all statements outside of blocks.
+    for node in sorted(assignments, key=lambda node: (node.lineno, node.col_offset)):
+        if not isinstance(node.value, ast.Constant):
             continue
         origin, value = f"{program}:{node.lineno}", str(node.value.value)
         for target in map(ast.unparse, node.targets):

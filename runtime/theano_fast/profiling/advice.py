@@ -182,7 +182,7 @@ def time_calls(words: Sequence[str], remedy: Remedy, limit: float | None) -> flo
         flags = verify.append_flags(FLAGS, f"profiling.destination={file}", remedy.flags)
         done = subprocess.run(
             [remedy.python, *words],
-            env={**os.environ, **remedy.environment, "THEANO_FLAGS": flags.rstrip(",")},
+            env={**os.environ, **remedy.environment, "THEANO_FLAGS": flags},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -129,8 +129,10 @@ class Counter:
         if number <= FIRST + 1:
             sums.append(spent)
         else:
+            # The sums have no groups if the process loads the driver in a later call.
+            later = sums[FIRST]
             sums[FIRST] = {
-                group: (calls + sums[FIRST][group][0], time + sums[FIRST][group][1])
+                group: (calls + later.get(group, zero)[0], time + later.get(group, zero)[1])
                 for group, (calls, time) in spent.items()
             }
 

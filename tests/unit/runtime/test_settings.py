@@ -83,6 +83,17 @@ def test_settings_in_a_program_override_theano_flags(home, tmp_path):
     }
 
 
+def test_the_last_line_of_a_program_that_sets_a_flag_wins(home, tmp_path):
+    pytest.importorskip("lib2to3", reason="Debian's Python has no lib2to3")
+    program = tmp_path / "train.py"
+    program.write_text(
+        "from theano import config\nif gpu:\n    config.floatX = 'float16'\n"
+        "config.floatX = 'float32'\n"
+    )
+    (setting,) = settings.read_users(program, {})
+    assert setting == Setting("floatX", "float32", f"{program}:4")
+
+
 def test_theano_flags_set_by_a_program_replace_the_shells_theano_flags(home, tmp_path):
     pytest.importorskip("lib2to3", reason="Debian's Python has no lib2to3")
     program = tmp_path / "train.py"

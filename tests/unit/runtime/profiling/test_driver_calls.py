@@ -51,6 +51,16 @@ def test_the_first_two_calls_are_counted_one_by_one_and_later_calls_on_average(c
     assert "11.0" in copies + launches
 
 
+def test_the_process_may_load_the_driver_in_a_later_call(counter):
+    counter, call = counter
+    count = counter.wrap(lambda function: None, lambda stats: stats.name)
+    function = Made(profile=Made(name="f"))
+    for _ in range(driver_calls.FIRST + 1):
+        count(function)
+    call(function, 8)
+    assert counter.to_json()["f"]["later"]["launches"] == {"calls": 4, "us": 4}
+
+
 def test_a_function_with_one_call_has_no_later_calls(counter):
     counter, call = counter
     call(Made(profile=Made(name="f")), 3)
