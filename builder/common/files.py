@@ -28,15 +28,22 @@ def read_toml(file: Path) -> dict[str, Any]:
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
+def name_partial_file(file: Path) -> Path:
+    """Return the path under which this process writes a file, before it renames the file.
+
+    The leading dot hides the path from patterns of the shell. The process ID gives each process its
+    own path, because several processes may write the file at once.
+    """
+    return file.with_name(f".{file.name}.{os.getpid()}.part")
+
+
 def write_atomically(file: Path, content: bytes | str) -> None:
     """Write ``file`` under a temporary name and rename it; create its directory if needed.
 
     A reader sees the old content or the new content, never a part. Text is written as UTF-8.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
-    # The leading dot hides the temporary file from patterns of the shell. The process ID gives each
-    # process its own temporary file, because several processes may write at once.
-    part = file.with_name(f".{file.name}.{os.getpid()}.part")
+    part = name_partial_file(file)
     try:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
         part.replace(file)

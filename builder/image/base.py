@@ -28,7 +28,6 @@ OFFLINE_HINT = (
     "run ./invoke base-image on a host with a network; copy the image with docker save and docker "
     "load"
 )
-BASE_HINT = "install mmdebstrap, or name a base image: --base=debian:bookworm-slim@sha256:..."
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,8 @@ def create_base(docker: DockerClient) -> str:
             debian.bootstrap(tarball, OMITTED_FILES, SOURCE_DATE_EPOCH)
         except LookupError as error:
             raise HostToolMissing(
-                f"base image {reference} cannot be created: {error}", BASE_HINT
+                f"base image {reference} cannot be created: {error}",
+                "install mmdebstrap, or name a base image: --base=debian:bookworm-slim@sha256:...",
             ) from error
         except CommandFailed as error:
             raise daemon.translate_error(

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from builder.common.files import name_partial_file
 from builder.package import canonical, solver
 
 SUBDIRS = ("linux-64", "noarch")
@@ -55,8 +56,7 @@ def add_packages(packages: Iterable[Package], directory: Path) -> None:
 
 def link_or_copy(origin: Path, target: Path) -> None:
     """Replace ``target`` by a hard link to ``origin``, or by a copy if a link is not possible."""
-    # Two builds in one checkout may add the same package at the same time.
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    part = name_partial_file(target)
     part.unlink(missing_ok=True)
     try:
         os.link(origin, part)
