@@ -111,23 +111,35 @@ def copy_scan(
     copies: dict[Variable, Variable],
     sequences: Mapping[Variable, Variable],
     others: Mapping[Variable, Variable],
+    stored: Sequence[Variable] = (),
 ) -> list[Variable]:
-    """Copy a Scan with additional inputs and replaced inner variables; return its outputs.
+    """Copy a Scan with additional inputs and outputs and replaced variables; return its outputs.
 
     Args:
         node: the node of the Scan.
         copies: maps an inner input or a replaced inner variable to its copy.
         sequences: maps a new inner input that changes from step to step to its outer sequence.
         others: maps a new inner input that is the same in all steps to its outer variable.
+        stored: inner variables that become additional outputs, before the shared outputs.
     """
     scan: Any = node.op
-    copy_graph(scan.outputs, copies, strict=True, share_inputs=True)
+    inner_outputs = list(scan.outputs)
+    first_shared = scan.n_mit_mot_outs + scan.n_mit_sot + scan.n_sit_sot + scan.n_nit_sot
+    inner_outputs[first_shared:first_shared] = stored
+    copy_graph(inner_outputs, copies, strict=True, share_inputs=True)
     new_scan = type(scan)(
         [*sequences, *(copies[x] for x in scan.inputs), *others],
-        [copies[x] for x in scan.outputs],
-        {**scan.info, "n_seqs": scan.n_seqs + len(sequences)},
+        [copies[x] for x in inner_outputs],
+        {
+            **scan.info,
+            "n_seqs": scan.n_seqs + len(sequences),
+            "n_nit_sot": scan.n_nit_sot + len(stored),
+        },
     )
     steps, *inputs = node.inputs
+    # The outer input of an output without initial state is the number of values to store.
+    first_other = len(inputs) - len(scan.outer_non_seqs(node.inputs))
+    inputs[first_other:first_other] = [steps] * len(stored)
     outputs: list[Variable] = new_scan(
         steps, *sequences.values(), *inputs, *others.values(), return_list=True
     )

@@ -8,11 +8,14 @@ Theano moves only elementwise nodes out of other Scans, because a Scan may be wr
 values of only one step in memory. A gradient stores the states, and the arrays that weights
 multiply, for all steps anyway. A node is not moved if its result may need more memory than these
 values. This applies to broadcast results and to some products of two matrices.
+
+The recurrence itself has computed products by weights, so it stores them for the gradient.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import collections
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from theano import gof, tensor
@@ -21,6 +24,7 @@ from theano.compile.ops import Shape, Shape_i
 from theano.scan_module import scan_op
 from theano.scan_module.graphs import copy_graph, copy_scan
 from theano.scan_module.scan_utils import safe_new
+from theano.scan_module.stored_values import find_recurrence, match_values, store_values
 from theano.tensor import nnet, subtensor
 from theano.tensor.elemwise import DimShuffle, Elemwise, Sum
 
@@ -45,7 +49,9 @@ class PushOutOfGradients(gof.Optimizer):
 
 def register(db: Any) -> None:
     """Register the optimizer at the position of Theano's own push-out optimizers."""
-    db.register("scanOp_pushout_gradients", PushOutOfGradients(), 3, "fast_run", "more_mem", "scan")
+    db.register(
+        "scanOp_pushout_gradients", PushOutOfGradients(), 1.5, "fast_run", "more_mem", "scan"
+    )
 
 
 def is_gradient_of_recurrence(node: Apply) -> bool:
@@ -108,17 +114,109 @@ def push_out_nodes(fgraph: FunctionGraph, node: Apply) -> None:
             read.update(inputs)
     moved = [x.outputs[0] for x in movable if x.outputs[0] in read - inside]
     if moved:
+        counterparts = {x: outside[x] for x in moved}
         shapes = {
-            fill: outside[fill.inputs[0]].variable for fill in fills if fill.inputs[0] not in read
+            fill: list_lengths(fill.inputs[0], outside)
+            for fill in fills
+            if fill.inputs[0] not in read
         }
-        replace_scan(fgraph, node, {x: outside[x] for x in moved}, shapes)
+        store_products(fgraph, node, counterparts, shapes, outside)
+        replace_scan(fgraph, node, counterparts, shapes)
+
+
+# A recurrence stores a product only if at most this number of products have the same value. Storing
+# takes about 0.1 us per step. Many products of one value have small weights, and take less time
+# outside of the Scan.
+MAX_PRODUCTS_OF_VALUE = 4
+
+
+def store_products(
+    fgraph: FunctionGraph,
+    node: Apply,
+    moved: dict[Variable, Outside],
+    shapes: dict[Apply, list[Any]],
+    outside: Mapping[Variable, Outside],
+) -> None:
+    """Let the recurrence store products by weights, instead of computing them again.
+
+    Args:
+        fgraph: the graph of the Scans.
+        node: the gradient.
+        moved: as for replace_scan. Counterparts that need a stored product are replaced.
+        shapes: as for replace_scan; updated too.
+        outside: maps an inner variable to its outer counterpart, for all variables that have one.
+    """
+    recurrence = find_recurrence(node)
+    if recurrence is None:
+        return
+    stored = choose_products(moved, outside, match_values(node, recurrence))
+    if not stored:
+        return
+    inputs = list(node.inputs)
+    inner = list(dict.fromkeys(stored.values()))
+    outer_of = dict(zip(inner, store_values(fgraph, recurrence, inner), strict=True))
+    # The copied part of the outer graph ends at the inputs of the gradient.
+    copies = dict(zip(inputs, node.inputs, strict=True))
+    copies.update((outside[x].variable, outer_of[value][::-1]) for x, value in stored.items())
+
+    def copy(variable: Any) -> Any:
+        return copy_graph([variable], copies, strict=True, share_inputs=True)[variable]
+
+    for x, outer in moved.items():
+        moved[x] = Outside(copy(outer.variable), outer.varies)
+    for fill, lengths in shapes.items():
+        shapes[fill] = [copy(length) for length in lengths]
+
+
+def choose_products(
+    moved: Iterable[Variable],
+    outside: Mapping[Variable, Outside],
+    equal: Mapping[Variable, Variable],
+) -> dict[Variable, Variable]:
+    """Choose the products that the recurrence should store.
+
+    Args:
+        moved: the inner variables of the gradient that are computed outside of it.
+        outside: as for store_products.
+        equal: maps inner variables of the gradient to equal inner variables of the recurrence.
+
+    Returns:
+        The part of `equal` with the products that `moved` needs.
+    """
+    products = {x: value for x in outside if x in equal and (value := find_value(x, outside))}
+    n_products = collections.Counter(products.values())
+    stored: dict[Variable, Variable] = {}
+    needed = list(moved)
+    while needed:
+        x = needed.pop()
+        if x in stored or x not in outside or not outside[x].varies:
+            continue
+        if x in products and n_products[products[x]] <= MAX_PRODUCTS_OF_VALUE:
+            stored[x] = equal[x]
+        elif x.owner:
+            needed += x.owner.inputs
+    return stored
+
+
+def find_value(x: Any, outside: Mapping[Variable, Outside]) -> Variable | None:
+    """Return the factor of a product that differs between steps; the other factor is a matrix.
+
+    Return None if `x` is not such a product.
+    """
+    if x.owner is None or not isinstance(x.owner.op, tensor.Dot):
+        return None
+    lhs, rhs = x.owner.inputs
+    for value, weights in ((lhs, rhs), (rhs, lhs)):
+        if weights.ndim == 2 and weights in outside and not outside[weights].varies:
+            return value
+    return None
 
 
 def replace_scan(
     fgraph: FunctionGraph,
     node: Apply,
     moved: Mapping[Variable, Outside],
-    shapes: Mapping[Apply, Variable],
+    shapes: Mapping[Apply, Sequence[Any]],
 ) -> None:
     """Replace a Scan by a Scan that reads moved variables as sequences or constant inputs.
 
@@ -126,21 +224,20 @@ def replace_scan(
         fgraph: the graph of the Scan.
         node: the node of the Scan.
         moved: maps a moved inner variable to its outer counterpart.
-        shapes: maps an inner fill node, in the order of computation, to the outer sequence of its
-            first input. The fill needs only the shape of this sequence.
+        shapes: maps an inner fill node, in the order of computation, to the lengths of its first
+            input's dimensions.
     """
     copies = {x: safe_new(x) for x in [*node.op.inputs, *moved]}
     sequences = {copies[x]: outer.variable for x, outer in moved.items() if outer.varies}
     others = {copies[x]: outer.variable for x, outer in moved.items() if not outer.varies}
-    for fill, like in shapes.items():
+    for fill, lengths in shapes.items():
         copy_graph(fill.inputs[1:], copies, strict=True, share_inputs=True)
         value = copies[fill.inputs[1]]
         sizes = get_lengths(value)
         for d, has_length_1 in enumerate(fill.outputs[0].broadcastable):
             if value.broadcastable[d] and not has_length_1:
-                outer = get_length(like, d + 1)
-                sizes[d] = safe_new(outer)
-                others[sizes[d]] = outer
+                sizes[d] = safe_new(lengths[d])
+                others[sizes[d]] = lengths[d]
         whole = value.type == fill.outputs[0].type
         copies[fill.outputs[0]] = value if whole else tensor.alloc(value, *sizes)
     fgraph.replace_all_validate_remove(
@@ -222,6 +319,14 @@ def get_length(x: Any, dimension: int) -> Any:
 def get_lengths(x: Any, first: int = 0) -> list[Any]:
     """Return the lengths of a tensor's dimensions, from dimension `first` on."""
     return [get_length(x, dimension) for dimension in range(first, x.ndim)]
+
+
+def list_lengths(x: Any, outside: Mapping[Variable, Outside]) -> list[Any]:
+    """Return the lengths of an inner variable's dimensions; they need no product of matrices."""
+    if x.owner and isinstance(x.owner.op, tensor.Dot) and all(y in outside for y in x.owner.inputs):
+        lhs, rhs = (list_lengths(y, outside) for y in x.owner.inputs)
+        return [*lhs[:-1], *rhs[:-2], *rhs[1:][-1:]]
+    return get_lengths(outside[x].variable, int(outside[x].varies))
 
 
 def join_steps(x: Any) -> Any:
@@ -355,7 +460,10 @@ RULES: dict[type, Any] = {
     subtensor.AdvancedSubtensor1: _take,
     Shape: _shape,
     Shape_i: _shape_i,
-    # MakeVector is listed so that find_counterpart accepts vectors of lengths. Such a vector is the
-    # same in all steps, so find_counterpart does not call the rule.
+    # find_counterpart accepts these ops if all inputs are the same in all steps. Then, it does not
+    # call the rule.
+    tensor.Alloc: lambda *_: None,
+    tensor.ScalarFromTensor: lambda *_: None,
+    tensor.TensorFromScalar: lambda *_: None,
     tensor.opt.MakeVector: lambda *_: None,
 }
