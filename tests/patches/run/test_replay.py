@@ -379,6 +379,38 @@ class Copies(theano.Op):
         outputs[0][0] = inputs[0].copy()
 
 
+def test_updates_of_an_accumulated_gradient_replace_thunks(counts):
+    """The gradient of a state overwrites an input, so the virtual machine clears only a view."""
+    x = tensor.matrix()
+    states = scan(lambda x, h: tensor.tanh(x * h) + h, x, x[0])
+    theano.function([x], tensor.grad(states.sum(), x))(make_sequence(1))
+    assert counts == [(N_STEPS - 2, 0)] * 2
+
+
+@pytest.mark.parametrize(
+    "indices",
+    [
+        np.concatenate([np.roll(np.arange(64), shift) for shift in (-1, 0, 1)]),
+        np.arange(64)[::-1].copy(),
+        np.repeat(np.arange(4), 16),
+        np.zeros(64, int),
+        np.arange(0),
+    ],
+    ids=["runs", "reversed", "repeated", "first row", "none"],
+)
+@pytest.mark.parametrize("width", [0, 1, 3])
+def test_rows_that_fixed_indices_select(indices, width, counts):
+    """Rows that are adjacent in memory are copied together."""
+    table = tensor.TensorType(theano.config.floatX, (False,) * 3)()
+    taken = scan(lambda rows: tensor.tanh(rows)[indices], table)
+    values = np.random.RandomState(3).uniform(size=(N_STEPS, 64, width)).astype(table.dtype)
+    result = theano.function([table], taken)(values)
+    np.testing.assert_array_equal(
+        result, theano.function([table], tensor.tanh(table))(values)[:, indices]
+    )
+    assert [steps for steps, _ in counts] == [N_STEPS - 2]
+
+
 def test_a_thunk_that_returns_new_arrays_is_recorded_twice(counts):
     """The first call records a step again, because the thunk returned another array.
 

@@ -97,12 +97,14 @@ def describe_scan(scan: Scan) -> tuple[list[tuple[object, ...]], list[tuple[obje
 
     def describe_variable(var: Variable) -> tuple[object, ...]:
         root, *other_roots = memory.find_roots(var)
+        # The replay puts a view back into the storage that the virtual machine clears.
+        is_cleared_view = var in cleared and root is not var and not other_roots
         return (
             fn.storage_map[var],
             # The number of the variable whose memory `var` shares, or -1 for several variables.
             -1 if other_roots else numbers[root],
-            # Whether `var` is a tensor that neither Scan nor the virtual machine replaces.
-            isinstance(var.type, TensorType) and var not in replaced,
+            # Whether a recording may use `var`: a tensor that is not replaced, or a cleared view.
+            isinstance(var.type, TensorType) and (var not in replaced or is_cleared_view),
             # Whether `var` has the same value in all steps.
             isinstance(var, Constant) or var in constant,
             # Whether `var` is an input or output of the inner function that changes in each step.

@@ -312,15 +312,39 @@ static const npy_intp *record_offsets(recording &to, PyArrayObject *array,
     return copies;
 }
 
+/* Return the number of the row after a run, which is a series of rows that are adjacent
+ * in memory. The run begins with row `first` of n rows. */
+static npy_intp end_of_run(const npy_intp *offsets, npy_intp size, npy_intp first,
+                           npy_intp n) {
+    do
+        first++;
+    while (first < n && offsets[first] - offsets[first - 1] == size);
+    return first;
+}
+
 static bool record_advanced_subtensor1(recording &to, const node &of) {
+    enum { ROWS_PER_RUN = 16 };
     PyArrayObject *from = of.input(0), *result = of.output(0);
     if (!of.has_fixed_inputs(1) || !is_plain(from, of.self->types[0]) ||
         !can_copy(result, from))
         return false;
+    const npy_intp n = PyArray_DIM(result, 0), size = rows(from, 0).unit;
+    const npy_intp *offsets = record_offsets(to, from, of.input(1));
+    npy_intp n_runs = 0;
+    for (npy_intp i = 0; i < n; i = end_of_run(offsets, size, i, n))
+        n_runs++;
+    if (n_runs * ROWS_PER_RUN <= n && size) {
+        for (npy_intp i = 0, end; i < n; i = end) {
+            end = end_of_run(offsets, size, i, n);
+            record_rows(to, of, 1, size, end - i, of.outputs[0], i, n, of.inputs[0],
+                        offsets[i] / size, n);
+        }
+        return true;
+    }
     take_operation *take = to.add<take_operation>(of, take_operation::run_it);
-    take->n = PyArray_DIM(result, 0);
-    take->size = rows(from, 0).unit;
-    take->offsets = record_offsets(to, from, of.input(1));
+    take->n = n;
+    take->size = size;
+    take->offsets = offsets;
     to.set_address(&take->to, of.outputs[0]);
     to.set_address(&take->from, of.inputs[0]);
     return true;

@@ -106,7 +106,7 @@ struct variable {
      * which it is a view. NULL if the value can be a view of several variables. */
     variable *root;
     /* Whether a recording may use the value: it is a tensor that neither Scan nor the
-     * virtual machine replaces. */
+     * virtual machine replaces, or a view that the virtual machine clears. */
     bool is_tensor;
     /* Whether the value is the same in all steps of a call. */
     bool is_invariant;

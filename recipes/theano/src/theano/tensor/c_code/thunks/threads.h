@@ -228,7 +228,7 @@ static npy_int64 read_nanoseconds() {
  * helper if the sum is at least 1 / SHARE of the elapsed time, as in the steps of a
  * scan: the helper then spins and finds the next parts. */
 static bool should_wake(npy_int64 now, npy_int64 part_nanoseconds) {
-    enum { ENOUGH_NANOSECONDS = 50000, SHARE = 16 };
+    enum { ENOUGH_NANOSECONDS = 20000, SHARE = 16 };
     static thread_local npy_int64 window_start, sum_nanoseconds;
     if (now - window_start > SHARE * ENOUGH_NANOSECONDS) {
         window_start = now;
