@@ -81,9 +81,13 @@ def merge_slices(
     while pos_1 < len(slices1) and pos_2 < len(slices2):
         slice1 = slices1[pos_1]
         if type(slice1) is slice:
-            merged_slices.append(
-                merge_two_slices(slice1, xshape[pos_1], slices2[pos_2], ushape[pos_2])
-            )
+            slice2 = slices2[pos_2]
+            if slice2 == slice(None):
+                merged_slices.append(slice1)
+            elif slice1 == slice(None):
+                merged_slices.append(slice2)
+            else:
+                merged_slices.append(merge_two_slices(slice1, xshape[pos_1], slice2, ushape[pos_2]))
             pos_2 += 1
         else:
             merged_slices.append(slice1)
