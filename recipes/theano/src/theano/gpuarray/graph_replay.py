@@ -689,40 +689,39 @@ class ReplayVM:
         numbers = [storage[0] for storage in segment.integers]
         for storage in segment.integers:
             storage[0] = copy(storage[0])
-        existing = {
-            id(storage[0])
-            for storage in (*segment.arrays, *segment.copied, *(old for old, _ in segment.updates))
-        }
+        updated = (variable for variable, _ in segment.updates)
+        existing = {id(array) for (array,) in chain(segment.arrays, segment.copied, updated)}
+
+        def list_owned() -> list[Any]:
+            """List the results in the graphs' memory pool."""
+            values = (value for (value,) in segment.results if value is not None)
+            return [value for value in values if id(value) not in existing]
+
         assert self._device is not None
-        results: list[Any] = []
         try:
             cuda_graph = self._device.capture(run)
-            results += (storage[0] for storage in segment.results)
-            if not all(hasattr(value, "dtype") for value in results):
+            if not all(hasattr(value, "dtype") for (value,) in segment.results):
                 raise CaptureError("a result is not an array")
         except Exception:
             # `run` may have succeeded. Then the storages have arrays of the graphs' memory.
-            results = [
-                value
-                for (value,) in segment.results
-                if value is not None and id(value) not in existing
-            ]
+            owned = list_owned()
             clear_storages(segment.results)
-            self._device.release(results)
+            self._device.release(owned)
             raise
         finally:
             for storage, number in zip(segment.integers, numbers, strict=True):
                 storage[0] = number
-        clear_storages(segment.results)
-        return Graph(
+        graph = Graph(
             cuda_graph,
             [storage[0] for storage in segment.arrays],
             [storage[0] for storage in segment.copied],
             integers,
-            results,
-            [value for value in results if id(value) not in existing],
+            [storage[0] for storage in segment.results],
+            list_owned(),
             [n_rows[number] for number, _ in segment.checked],
         )
+        clear_storages(segment.results)
+        return graph
 
 
 def make_integers_key(storages: Iterable[Storage]) -> tuple[Any, ...] | None:
