@@ -1,4 +1,4 @@
-"""run/vectorised-loops.patch: g++ vectorizes fused elementwise loops; values stay the same.
+"""run/vectorized-loops.patch: g++ vectorizes fused elementwise loops; values stay the same.
 
 Without the patch, g++ does not vectorize loops with many arrays, or loops over broadcast or sliced
 matrices: the first test finds no vectorized loop in the generated code.

@@ -1,4 +1,4 @@
-"""run/vectorised-loops.patch: g++ vectorizes functions in loops, such as exp and tanh.
+"""run/vectorized-loops.patch: g++ vectorizes functions in loops, such as exp and tanh.
 
 The result for an element does not depend on the element's position. g++ cannot vectorize calls of
 the C library's functions: with them, the first test finds no vectorized loop.
