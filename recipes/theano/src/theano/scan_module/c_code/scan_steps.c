@@ -19,7 +19,9 @@ typedef struct {
     PyObject *cell;
     PyObject *element; /* the element, or NULL: an owned reference */
     PyObject *array; /* the element's array if it is an ndarray, else NULL: borrowed */
-    void *data;      /* the element's address if it is an ndarray */
+    char *data;      /* the element's address if it is an ndarray */
+    npy_intp stride; /* the distance to the array's next element in bytes */
+    npy_intp n_next; /* how many elements follow to which `data` may move */
     PyObject *address; /* the address as a Python number if element is on a device */
 } Slot;
 
@@ -62,13 +64,35 @@ static int has_kept_element(Slot *slot) {
     if (slot->element == NULL || current != slot->element)
         return 0;
     if (PyArray_Check(current))
-        return PyArray_DATA((PyArrayObject *)current) == slot->data;
+        return PyArray_BYTES((PyArrayObject *)current) == slot->data;
     address = address_of(current);
     if (address == NULL)
         return -1;
     same = PyObject_RichCompareBool(address, slot->address, Py_EQ);
     Py_DECREF(address);
     return same;
+}
+
+/* Return whether a slot's element may get another address: only the cell and this slot
+   refer to it, so no other code sees the change, and it is not the base of a view. */
+static int can_move(Slot *slot) {
+    return get_cell(slot->cell) == slot->element && Py_REFCNT(slot->element) == 2;
+}
+
+/* Move a slot's element to another address. */
+static void move_element(Slot *slot, char *data) {
+    ((PyArrayObject_fields *)slot->element)->data = data;
+    slot->data = data;
+}
+
+/* Put the next element of the slot's array into a slot, without a look at the array.
+   Return whether that was possible. */
+static int put_next_element(Slot *slot) {
+    if (slot->n_next <= 0 || !can_move(slot))
+        return 0;
+    move_element(slot, slot->data + slot->stride);
+    --slot->n_next;
+    return 1;
 }
 
 /* Put array[index] into a slot. The element of a vector is a 0-d ndarray, not a NumPy
@@ -79,12 +103,10 @@ static int put_element(Slot *slot, PyObject *array, Py_ssize_t index) {
     if (PyArray_Check(array) && PyArray_NDIM(whole) > 0 && 0 <= index &&
         index < PyArray_DIM(whole, 0)) {
         char *data = PyArray_BYTES(whole) + index * PyArray_STRIDE(whole, 0);
-        /* Only the cell and this slot refer to the old element, so no other code sees
-           that its address changes, and it is not the base of a view. */
-        if (slot->array == array && PyArray_ISALIGNED(whole) &&
-            get_cell(slot->cell) == slot->element && Py_REFCNT(slot->element) == 2) {
-            ((PyArrayObject_fields *)slot->element)->data = data;
-            slot->data = data;
+        slot->stride = PyArray_STRIDE(whole, 0);
+        slot->n_next = PyArray_ISALIGNED(whole) ? PyArray_DIM(whole, 0) - index - 1 : 0;
+        if (slot->array == array && PyArray_ISALIGNED(whole) && can_move(slot)) {
+            move_element(slot, data);
             return 0;
         }
         Py_INCREF(PyArray_DESCR(whole));
@@ -113,6 +135,7 @@ static int put_element(Slot *slot, PyObject *array, Py_ssize_t index) {
         }
         Py_XSETREF(slot->address, address);
         slot->array = NULL;
+        slot->n_next = 0;
     }
     Py_XSETREF(slot->element, element);
     set_cell(slot->cell, element);
@@ -123,6 +146,7 @@ static int put_element(Slot *slot, PyObject *array, Py_ssize_t index) {
 static void clear_slot(Slot *slot) {
     Py_CLEAR(slot->element);
     slot->array = NULL;
+    slot->n_next = 0;
     set_cell(slot->cell, Py_None);
 }
 
@@ -308,7 +332,7 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
         /* Set the inputs of the inner function. */
         input = inputs;
         for (i = 0; i < n_seqs; ++i, ++input)
-            if (put_element(input, ARGUMENT(1 + i), step))
+            if (!put_next_element(input) && put_element(input, ARGUMENT(1 + i), step))
                 goto end;
         for (i = 0; i < n_taps; ++i, ++input) {
             j = tap[2 * i];
