@@ -9,7 +9,7 @@ values of only one step in memory. A gradient stores the states, and the arrays 
 multiply, for all steps anyway. A node is not moved if its result may need more memory than these
 values. This applies to broadcast results and to some products of two matrices.
 
-The recurrence itself has computed products by weights, so it stores them for the gradient.
+The recurrence itself has computed products and sums, so it stores them for the gradient.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def push_out_nodes(fgraph: FunctionGraph, node: Apply) -> None:
             for fill in fills
             if fill.inputs[0] not in read
         }
-        store_products(fgraph, node, counterparts, shapes, outside)
+        read_stored_values(fgraph, node, counterparts, shapes, outside)
         replace_scan(fgraph, node, counterparts, shapes)
 
 
@@ -130,26 +130,26 @@ def push_out_nodes(fgraph: FunctionGraph, node: Apply) -> None:
 MAX_PRODUCTS_OF_VALUE = 4
 
 
-def store_products(
+def read_stored_values(
     fgraph: FunctionGraph,
     node: Apply,
     moved: dict[Variable, Outside],
     shapes: dict[Apply, list[Any]],
     outside: Mapping[Variable, Outside],
 ) -> None:
-    """Let the recurrence store products by weights, instead of computing them again.
+    """Let the recurrence store products and sums, instead of computing them again.
 
     Args:
         fgraph: the graph of the Scans.
         node: the gradient.
-        moved: as for replace_scan. Counterparts that need a stored product are replaced.
+        moved: as for replace_scan. Counterparts that need a stored value are replaced.
         shapes: as for replace_scan; updated too.
         outside: maps an inner variable to its outer counterpart, for all variables that have one.
     """
     recurrence = find_recurrence(node)
     if recurrence is None:
         return
-    stored = choose_products(moved, outside, match_values(node, recurrence))
+    stored = choose_values(moved, outside, match_values(node, recurrence))
     if not stored:
         return
     inputs = list(node.inputs)
@@ -168,20 +168,20 @@ def store_products(
         shapes[fill] = [copy(length) for length in lengths]
 
 
-def choose_products(
+def choose_values(
     moved: Iterable[Variable],
     outside: Mapping[Variable, Outside],
     equal: Mapping[Variable, Variable],
 ) -> dict[Variable, Variable]:
-    """Choose the products that the recurrence should store.
+    """Choose the products and sums that the recurrence should store.
 
     Args:
         moved: the inner variables of the gradient that are computed outside of it.
-        outside: as for store_products.
+        outside: as for read_stored_values.
         equal: maps inner variables of the gradient to equal inner variables of the recurrence.
 
     Returns:
-        The part of `equal` with the products that `moved` needs.
+        The part of `equal` with the values that `moved` needs.
     """
     products = {x: value for x in outside if x in equal and (value := find_value(x, outside))}
     n_products = collections.Counter(products.values())
@@ -191,7 +191,10 @@ def choose_products(
         x = needed.pop()
         if x in stored or x not in outside or not outside[x].varies:
             continue
-        if x in products and n_products[products[x]] <= MAX_PRODUCTS_OF_VALUE:
+        may_be_stored = (
+            n_products[products[x]] <= MAX_PRODUCTS_OF_VALUE if x in products else is_reduction(x)
+        )
+        if may_be_stored and x in equal:
             stored[x] = equal[x]
         elif x.owner:
             needed += x.owner.inputs
@@ -210,6 +213,16 @@ def find_value(x: Any, outside: Mapping[Variable, Outside]) -> Variable | None:
         if weights.ndim == 2 and weights in outside and not outside[weights].varies:
             return value
     return None
+
+
+def is_reduction(x: Any) -> bool:
+    """Return whether a variable is a sum of a matrix's elements, or a product with a vector."""
+    if x.owner is None:
+        return False
+    dimensions = [y.ndim for y in x.owner.inputs]
+    if isinstance(x.owner.op, tensor.Dot):
+        return sorted(dimensions) == [1, 2]
+    return isinstance(x.owner.op, Sum) and dimensions[0] > 1
 
 
 def replace_scan(
@@ -322,10 +335,16 @@ def get_lengths(x: Any, first: int = 0) -> list[Any]:
 
 
 def list_lengths(x: Any, outside: Mapping[Variable, Outside]) -> list[Any]:
-    """Return the lengths of an inner variable's dimensions; they need no product of matrices."""
-    if x.owner and isinstance(x.owner.op, tensor.Dot) and all(y in outside for y in x.owner.inputs):
-        lhs, rhs = (list_lengths(y, outside) for y in x.owner.inputs)
-        return [*lhs[:-1], *rhs[:-2], *rhs[1:][-1:]]
+    """Return the lengths of an inner variable's dimensions.
+
+    They are inferred from the inputs of the last nodes, because Theano would compute a variable of
+    which it has to find the lengths.
+    """
+    if isinstance(x, gof.Constant):
+        return [tensor.constant(length, dtype="int64") for length in x.data.shape]
+    if x.owner and isinstance(x.owner.op, (Elemwise, Sum, tensor.Dot)):
+        inputs = [tuple(list_lengths(y, outside)) for y in x.owner.inputs]
+        return [tensor.as_tensor_variable(n) for n in x.owner.op.infer_shape(x.owner, inputs)[0]]
     return get_lengths(outside[x].variable, int(outside[x].varies))
 
 
