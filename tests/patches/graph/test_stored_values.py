@@ -1,7 +1,6 @@
-"""graph/push-out-in-one-pass.patch lets a recurrence store products that its gradient reads.
+"""graph/push-out-in-one-pass.patch lets a recurrence store products and sums for its gradient.
 
-Without the patch, the gradient computes these products again, one of the largest computations of
-the recurrence.
+Without the patch, the gradient computes these values again.
 """
 
 import numpy as np
@@ -86,6 +85,27 @@ def scan_counter(x, h, w):
     return states
 
 
+def scan_sums(x, h, w):
+    """Compute the sums of a matrix's rows."""
+    states = tt.stack([h, 2 * h])
+    return theano.scan(
+        lambda h, w: tt.sin(tt.sqr(h + w[:2]).sum(axis=1)).dimshuffle(0, "x") * h,
+        outputs_info=[states],
+        non_sequences=[w],
+        n_steps=STEPS,
+    )[0]
+
+
+def scan_product_of_states(x, h, w):
+    """Multiply a matrix by a vector that depends on the state too."""
+    states = tt.stack([h, 2 * h])
+    return theano.scan(
+        lambda h: tt.sin(tt.dot(h, tt.exp(h[0]))).dimshuffle(0, "x") * h + w[:2],
+        outputs_info=[states],
+        n_steps=STEPS,
+    )[0]
+
+
 STORED = [
     scan_last_tap,
     scan_weights_first,
@@ -95,6 +115,8 @@ STORED = [
     scan_outputs,
     scan_equal_products,
     scan_counter,
+    scan_sums,
+    scan_product_of_states,
 ]
 
 
@@ -133,7 +155,22 @@ def scan_product_with_a_vector(x, h, w):
     )[0]
 
 
-NOT_STORED = [scan_until, scan_truncated, scan_many_products, scan_product_with_a_vector]
+def scan_sum_of_a_vector(x, h, w):
+    return theano.scan(
+        lambda h, w: tt.sin(tt.exp(h).sum() * h + w[0]),
+        outputs_info=[h],
+        non_sequences=[w],
+        n_steps=STEPS,
+    )[0]
+
+
+NOT_STORED = [
+    scan_until,
+    scan_truncated,
+    scan_many_products,
+    scan_product_with_a_vector,
+    scan_sum_of_a_vector,
+]
 
 
 def compile_gradient(scan, excluded=()):
@@ -165,7 +202,7 @@ def test_results_equal_results_without_the_optimizer(scan, monkeypatch):
 
 
 @pytest.mark.parametrize("scan", STORED, ids=lambda scan: scan.__name__)
-def test_the_recurrence_stores_its_products(scan):
+def test_the_recurrence_stores_values(scan):
     counts = [
         count_stored_values(compile_gradient(scan, excluded))
         for excluded in (["scanOp_pushout_gradients"], [])
@@ -178,7 +215,7 @@ def test_other_values_are_not_stored(scan):
     assert count_stored_values(compile_gradient(scan)) == 0
 
 
-def test_two_gradients_read_the_stored_products():
+def test_two_gradients_read_the_stored_values():
     h, w = tt.dvector(), tt.dmatrix()
     states = scan_last_tap(None, h, w)
     costs = [tt.sqr(states).sum(), states[-1].prod()]
