@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import theano
 from theano import tensor as tt
+from theano.ifelse import ifelse
 from theano.scan_module.push_out_of_gradients import is_gradient_of_recurrence, is_other_scan
 
 N, STEPS = 4, 5
@@ -164,12 +165,23 @@ def scan_sum_of_a_vector(x, h, w):
     )[0]
 
 
+def scan_branches(x, h, w):
+    """Multiply a state by weights only in some steps."""
+    return theano.scan(
+        lambda h, w: ifelse(tt.gt(h[0], 0), tt.sin(tt.dot(h, w)), tt.cos(h)),
+        outputs_info=[h],
+        non_sequences=[w],
+        n_steps=STEPS,
+    )[0]
+
+
 NOT_STORED = [
     scan_until,
     scan_truncated,
     scan_many_products,
     scan_product_with_a_vector,
     scan_sum_of_a_vector,
+    scan_branches,
 ]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from theano import gof
+from theano.ifelse import IfElse
 from theano.scan_module import scan_op
 from theano.scan_module.buffers import reverse_buffer
 from theano.scan_module.graphs import copy_scan
@@ -44,12 +45,18 @@ def list_reversed_buffers(gradient: Apply) -> Iterator[Variable]:
 
 
 def match_values(gradient: Apply, recurrence: Apply) -> dict[Variable, Variable]:
-    """Map the inner variables of a gradient to the equal inner variables of its recurrence."""
+    """Map the inner variables of a gradient to the equal inner variables of its recurrence.
+
+    Return no variables if the recurrence has an IfElse: storing a value would compute it in all
+    steps, also if no step needs it.
+    """
     scan, op = recurrence.op, gradient.op
     # Of equal nodes of the recurrence, only the first one represents its outputs in keys.
     nodes: dict[Any, Any] = {}
     first: dict[Variable, Variable] = {}
     for node in gof.graph.io_toposort(scan.inputs, scan.outputs):
+        if isinstance(node.op, IfElse):
+            return {}
         equal_node = nodes.setdefault(make_node_key(node, first, strict=False), node)
         first.update(zip(node.outputs, equal_node.outputs, strict=True))
     matched = {x: first.get(y, y) for x, y in match_inputs(gradient, recurrence).items()}
