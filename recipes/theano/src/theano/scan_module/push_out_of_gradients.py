@@ -48,7 +48,11 @@ class PushOutOfGradients(gof.Optimizer):
 
 
 def register(db: Any) -> None:
-    """Register the optimizer at the position of Theano's own push-out optimizers."""
+    """Register the optimizer before Theano's own push-out optimizers.
+
+    They would change a recurrence and its gradient in different ways, so that nodes would no longer
+    match.
+    """
     db.register(
         "scanOp_pushout_gradients", PushOutOfGradients(), 1.5, "fast_run", "more_mem", "scan"
     )
@@ -125,8 +129,8 @@ def push_out_nodes(fgraph: FunctionGraph, node: Apply) -> None:
 
 
 # A recurrence stores a product only if at most this number of products have the same value. Storing
-# takes about 0.1 us per step. Many products of one value have small weights, and take less time
-# outside of the Scan.
+# takes about 0.1 us per step (measured on an AMD EPYC with Zen 5 cores). Many products of one value
+# have small weights, and take less time outside of the Scan.
 MAX_PRODUCTS_OF_VALUE = 4
 
 
