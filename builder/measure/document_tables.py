@@ -351,6 +351,7 @@ TABLES: dict[str, Callable[[], Lines]] = {
     "first-calls-of-stock-epyc": lambda: make_first_calls("compile-epyc", ("stock", "pytensor")),
     "calls": lambda: make_calls("compile", ("openblas", "jax")),
     "calls-float32": lambda: make_calls("compile-float32", ("openblas", "jax")),
+    "calls-busy": lambda: make_calls("compile-busy", ("openblas", "jax")),
     "calls-of-stock-xeon": lambda: make_calls("compile-xeon-2500", ("stock", "openblas")),
     "calls-xeon": lambda: make_calls("compile-xeon-2100", ("openblas", "jax")),
     "growth": make_growth,
