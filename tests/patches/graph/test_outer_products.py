@@ -43,10 +43,10 @@ def compile_scan(step, dtype="float64", excluded=()):
 def count_ger(function):
     """Count the nodes in the steps of all scans that compute an outer product by BLAS."""
     nodes = [
-        inner
+        inner_node
         for node in function.maker.fgraph.toposort()
         if isinstance(node.op, Scan)
-        for inner in node.op.fn.maker.fgraph.toposort()
+        for inner_node in node.op.fn.maker.fgraph.toposort()
     ]
     return sum(isinstance(node.op, (blas.Ger, blas_c.CGer)) for node in nodes)
 

@@ -13,43 +13,41 @@ from theano.scan_module.push_out_of_gradients import is_gradient_of_recurrence, 
 N, STEPS = 4, 5
 
 
-def last_tap(h, w):
+def scan_steps(step, state, w, **options):
+    """Return the states of STEPS steps; `options` are further arguments of theano.scan."""
+    states, _ = theano.scan(step, outputs_info=[state], non_sequences=[w], n_steps=STEPS, **options)
+    return states
+
+
+def compute_sine_of_product(h, w):
     return tt.sin(tt.dot(h, w))
 
 
-def joined(x, h, w):
+def multiply_joined(x, h, w):
     """Multiply a joined input and state; read parts of the product several times."""
     gates = tt.dot(tt.concatenate([x, h]), tt.concatenate([w, w]))
     return tt.sin(gates[: N // 2]).sum() * h + tt.tanh(gates)
 
 
-def scan_last_tap(x, h, w):
-    return theano.scan(last_tap, outputs_info=[h], non_sequences=[w], n_steps=STEPS)[0]
+def scan_sine_of_product(x, h, w):
+    return scan_steps(compute_sine_of_product, h, w)
 
 
 def scan_weights_first(x, h, w):
-    return theano.scan(
-        lambda h, w: tt.sin(tt.dot(w, h)), outputs_info=[h], non_sequences=[w], n_steps=STEPS
-    )[0]
+    return scan_steps(lambda h, w: tt.sin(tt.dot(w, h)), h, w)
 
 
 def scan_sequences(x, h, w):
-    return theano.scan(joined, sequences=[x], outputs_info=[h], non_sequences=[w])[0]
+    return theano.scan(multiply_joined, sequences=[x], outputs_info=[h], non_sequences=[w])[0]
 
 
 def scan_matrices(x, h, w):
-    states = tt.stack([h, 2 * h])
-    return theano.scan(last_tap, outputs_info=[states], non_sequences=[w], n_steps=STEPS)[0]
+    return scan_steps(compute_sine_of_product, tt.stack([h, 2 * h]), w)
 
 
 def scan_two_taps(x, h, w):
-    initial = [{"initial": tt.stack([h, h / 2, h / 3]), "taps": [-1, -3]}]
-    return theano.scan(
-        lambda before, earlier, w: tt.sin(tt.dot(before, w) + tt.dot(earlier, w)),
-        outputs_info=initial,
-        non_sequences=[w],
-        n_steps=STEPS,
-    )[0]
+    initial = {"initial": tt.stack([h, h / 2, h / 3]), "taps": [-1, -3]}
+    return scan_steps(lambda h1, h3, w: tt.sin(tt.dot(h1, w) + tt.dot(h3, w)), initial, w)
 
 
 def scan_outputs(x, h, w):
@@ -65,19 +63,14 @@ def scan_outputs(x, h, w):
 
 def scan_equal_products(x, h, w):
     """Compute the same product twice in a step."""
-    return theano.scan(
-        lambda h, w: tt.sin(tt.dot(h, w)) * tt.cos(tt.dot(h, w)),
-        outputs_info=[h],
-        non_sequences=[w],
-        n_steps=STEPS,
-    )[0]
+    return scan_steps(lambda h, w: tt.sin(tt.dot(h, w)) * tt.cos(tt.dot(h, w)), h, w)
 
 
 def scan_counter(x, h, w):
     """Scan with a shared variable that the steps update."""
     counter = theano.shared(0)
     states, updates = theano.scan(
-        lambda h, w: (last_tap(h, w), {counter: counter + 1}),
+        lambda h, w: (compute_sine_of_product(h, w), {counter: counter + 1}),
         outputs_info=[h],
         non_sequences=[w],
         n_steps=STEPS,
@@ -89,26 +82,21 @@ def scan_counter(x, h, w):
 def scan_sums(x, h, w):
     """Compute the sums of a matrix's rows."""
     states = tt.stack([h, 2 * h])
-    return theano.scan(
-        lambda h, w: tt.sin(tt.sqr(h + w[:2]).sum(axis=1)).dimshuffle(0, "x") * h,
-        outputs_info=[states],
-        non_sequences=[w],
-        n_steps=STEPS,
-    )[0]
+    return scan_steps(
+        lambda h, w: tt.sin(tt.sqr(h + w[:2]).sum(axis=1)).dimshuffle(0, "x") * h, states, w
+    )
 
 
 def scan_product_of_states(x, h, w):
     """Multiply a matrix by a vector that depends on the state too."""
     states = tt.stack([h, 2 * h])
-    return theano.scan(
-        lambda h: tt.sin(tt.dot(h, tt.exp(h[0]))).dimshuffle(0, "x") * h + w[:2],
-        outputs_info=[states],
-        n_steps=STEPS,
-    )[0]
+    return scan_steps(
+        lambda h, w: tt.sin(tt.dot(h, tt.exp(h[0]))).dimshuffle(0, "x") * h + w[:2], states, w
+    )
 
 
 STORED = [
-    scan_last_tap,
+    scan_sine_of_product,
     scan_weights_first,
     scan_sequences,
     scan_matrices,
@@ -122,57 +110,32 @@ STORED = [
 
 
 def scan_until(x, h, w):
-    return theano.scan(
-        lambda h, w: (last_tap(h, w), theano.scan_module.until(h.sum() > 1e9)),
-        outputs_info=[h],
-        non_sequences=[w],
-        n_steps=STEPS,
-    )[0]
+    return scan_steps(
+        lambda h, w: (compute_sine_of_product(h, w), theano.scan_module.until(h.sum() > 1e9)), h, w
+    )
 
 
 def scan_truncated(x, h, w):
-    return theano.scan(
-        last_tap, outputs_info=[h], non_sequences=[w], n_steps=STEPS, truncate_gradient=3
-    )[0]
+    return scan_steps(compute_sine_of_product, h, w, truncate_gradient=3)
 
 
 def scan_many_products(x, h, w):
     """Multiply a state by five weights."""
-    return theano.scan(
-        lambda h, w: tt.sin(sum(tt.cos(tt.dot(h, w + i)) for i in range(5))),
-        outputs_info=[h],
-        non_sequences=[w],
-        n_steps=STEPS,
-    )[0]
+    return scan_steps(lambda h, w: tt.sin(sum(tt.cos(tt.dot(h, w + i)) for i in range(5))), h, w)
 
 
 def scan_product_with_a_vector(x, h, w):
     """Multiply a state by a vector of weights."""
-    return theano.scan(
-        lambda h, w: tt.sin(tt.dot(h, w[0]) * h),
-        outputs_info=[h],
-        non_sequences=[w],
-        n_steps=STEPS,
-    )[0]
+    return scan_steps(lambda h, w: tt.sin(tt.dot(h, w[0]) * h), h, w)
 
 
 def scan_sum_of_a_vector(x, h, w):
-    return theano.scan(
-        lambda h, w: tt.sin(tt.exp(h).sum() * h + w[0]),
-        outputs_info=[h],
-        non_sequences=[w],
-        n_steps=STEPS,
-    )[0]
+    return scan_steps(lambda h, w: tt.sin(tt.exp(h).sum() * h + w[0]), h, w)
 
 
 def scan_branches(x, h, w):
     """Multiply a state by weights only in some steps."""
-    return theano.scan(
-        lambda h, w: ifelse(tt.gt(h[0], 0), tt.sin(tt.dot(h, w)), tt.cos(h)),
-        outputs_info=[h],
-        non_sequences=[w],
-        n_steps=STEPS,
-    )[0]
+    return scan_steps(lambda h, w: ifelse(tt.gt(h[0], 0), tt.sin(tt.dot(h, w)), tt.cos(h)), h, w)
 
 
 NOT_STORED = [
@@ -189,13 +152,16 @@ def compile_gradient(scan, excluded=()):
     """Compile the states of a scan, and their gradients with respect to a state and weights."""
     x, h, w = tt.dmatrix(), tt.dvector(), tt.dmatrix()
     states = scan(x, h, w)
-    slopes = tt.grad(tt.sqr(states).sum(), [h, w])
+    gradients = tt.grad(tt.sqr(states).sum(), [h, w])
     mode = theano.compile.get_mode("FAST_RUN").excluding(*excluded)
-    return theano.function([x, h, w], [states, *slopes], mode=mode, on_unused_input="ignore")
+    return theano.function([x, h, w], [states, *gradients], mode=mode, on_unused_input="ignore")
 
 
 def count_stored_values(function):
-    """Return the number of outputs without initial state that only the gradient reads."""
+    """Return the number of the recurrence's outputs without initial state.
+
+    Stored values are such outputs.
+    """
     nodes = function.maker.fgraph.toposort()
     (scan,) = filter(is_other_scan, nodes)
     return scan.op.n_nit_sot
@@ -229,15 +195,15 @@ def test_other_values_are_not_stored(scan):
 
 def test_two_gradients_read_the_stored_values():
     h, w = tt.dvector(), tt.dmatrix()
-    states = scan_last_tap(None, h, w)
+    states = scan_sine_of_product(None, h, w)
     costs = [tt.sqr(states).sum(), states[-1].prod()]
-    slopes = [tt.grad(cost, w) for cost in costs]
+    gradients = [tt.grad(cost, w) for cost in costs]
     modes = [
         theano.compile.get_mode("FAST_RUN").excluding(*excluded)
         for excluded in ([], ["scanOp_pushout_gradients"])
     ]
     arguments = np.linspace(-1, 1, N), np.linspace(-1, 2, N * N).reshape(N, N)
-    functions = [theano.function([h, w], slopes, mode=mode) for mode in modes]
+    functions = [theano.function([h, w], gradients, mode=mode) for mode in modes]
     for result, expected in zip(*(function(*arguments) for function in functions), strict=True):
         np.testing.assert_allclose(result, expected, rtol=1e-10)
     nodes = functions[0].maker.fgraph.toposort()

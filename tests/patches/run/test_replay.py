@@ -401,13 +401,12 @@ def test_updates_of_an_accumulated_gradient_replace_thunks(counts):
 @pytest.mark.parametrize("width", [0, 1, 3])
 def test_rows_that_fixed_indices_select(indices, width, counts):
     """Rows that are adjacent in memory are copied together."""
-    table = tensor.TensorType(theano.config.floatX, (False,) * 3)()
-    taken = scan(lambda rows: tensor.tanh(rows)[indices], table)
-    values = np.random.RandomState(3).uniform(size=(N_STEPS, 64, width)).astype(table.dtype)
-    result = theano.function([table], taken)(values)
-    np.testing.assert_array_equal(
-        result, theano.function([table], tensor.tanh(table))(values)[:, indices]
-    )
+    matrices = tensor.TensorType(theano.config.floatX, (False,) * 3)()
+    selected_rows = scan(lambda matrix: tensor.tanh(matrix)[indices], matrices)
+    values = np.random.RandomState(3).uniform(size=(N_STEPS, 64, width)).astype(matrices.dtype)
+    result = theano.function([matrices], selected_rows)(values)
+    expected = theano.function([matrices], tensor.tanh(matrices))(values)[:, indices]
+    np.testing.assert_array_equal(result, expected)
     assert [steps for steps, _ in counts] == [N_STEPS - 2]
 
 
