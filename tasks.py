@@ -485,6 +485,7 @@ def references_(_: Context, options: Options, peers: str) -> None:
         "conv, tiny, transformer, vae; a number sets another size: mlp200",
         "runs": "with --what=compile: number of runs; the report has all times and medians",
         "dtype": "with --what=compile: the dtype of the graphs' numbers, float64 or float32",
+        "stock": "with --what=compile: --no-stock omits stock Theano",
         "quick": "omit the measurements that take 10 minutes or more; with --what=2017: train a"
         " small Neural Turing Machine",
         "tables": "measure nothing; write the tables of README and docs/ from bench/results",
@@ -498,6 +499,7 @@ def bench(
     graphs: str = "",
     runs: int = 1,
     dtype: str = "float64",
+    stock: bool = True,
     quick: bool = False,
     tables: bool = False,
 ) -> None:
@@ -512,6 +514,8 @@ def bench(
         raise UsageError(f"--dtype={dtype} is unknown", "choose float64 or float32")
     if what not in ("compile", "run", "programs", "2017"):
         raise UsageError(f"--what={what} is unknown", "choose compile, run, programs or 2017")
+    if what != "compile" and not stock:
+        raise UsageError("--no-stock is for --what=compile", "omit it")
     if what == "2017":
         stacks_of_2017 = benches.require_built(
             [*benchmark_of_2017.list_old_stacks(), *_split_names(stack)]
@@ -524,7 +528,7 @@ def bench(
         for name in _split_names(stack):
             program_times.measure(name)
         return
-    environments = benches.prepare_environments(_split_names(stack), _split_names(peers))
+    environments = benches.prepare_environments(_split_names(stack), _split_names(peers), stock)
     if what == "run":
         call_time.measure(environments, quick)
     else:

@@ -27,15 +27,18 @@ from builder.stack import stacks
 TOLERANCES = {"float64": 1e-6, "float32": 1e-3}
 
 
-def prepare_environments(stack_names: Sequence[str], peers: Sequence[str]) -> list[str]:
+def prepare_environments(
+    stack_names: Sequence[str], peers: Sequence[str], stock: bool = True
+) -> list[str]:
     """Install the reference environments; return the names of all environments to measure.
 
     Args:
         stack_names: the stacks to measure.
         peers: the references to measure besides stock Theano, such as ``jax``.
+        stock: whether to measure stock Theano.
 
     Returns:
-        Stock Theano, then the peers, then the stacks.
+        Stock Theano if it is measured, then the peers, then the stacks.
 
     Raises:
         UsageError: a stack or peer is unknown, or a stack has Python 2.7.
@@ -46,7 +49,7 @@ def prepare_environments(stack_names: Sequence[str], peers: Sequence[str]) -> li
             name, "the comparison with stock Theano", "./invoke bench --what=2017"
         )
     built_stacks = require_built(stack_names)
-    reference_names = [references.STOCK, *peers]
+    reference_names = [*([references.STOCK] if stock else []), *peers]
     for name in reference_names:
         references.install_reference(name, Options())
     return [*reference_names, *built_stacks]

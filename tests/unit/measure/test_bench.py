@@ -13,7 +13,7 @@ from builder.measure import bench, references
 from builder.options import Options
 
 
-def test_stock_is_always_measured_and_references_come_first(
+def test_references_come_first_and_stock_can_be_omitted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     installed: list[str] = []
@@ -31,6 +31,8 @@ def test_stock_is_always_measured_and_references_come_first(
         "mkl",
     ]
     assert installed == ["stock", "jax"]
+    assert bench.prepare_environments(["mkl"], ["jax"], stock=False) == ["jax", "mkl"]
+    assert installed == ["stock", "jax", "jax"]
 
 
 def test_a_measurement_requires_a_built_stack(
