@@ -16,8 +16,8 @@ from theano import config, gof, tensor
 from theano import scalar as scal
 from theano.compile.ops import Shape_i
 from theano.ifelse import IfElse
-from theano.scan_module import scan_op
 from theano.scan_module.graphs import copy_graph, copy_scan
+from theano.scan_module.scan_rewriter import ScanRewriter
 from theano.scan_module.scan_utils import safe_new
 from theano.tensor.elemwise import Elemwise
 from theano.tensor.join_as import JoinAs
@@ -27,23 +27,10 @@ if TYPE_CHECKING:
     from theano.gof.fg import FunctionGraph
 
 
-class JoinProducts(gof.Optimizer):
-    """Join the products by several weight matrices in the steps of a Scan."""
-
-    def add_requirements(self, fgraph: FunctionGraph) -> None:
-        """Attach validation of replacements."""
-        fgraph.attach_feature(gof.toolbox.ReplaceValidate())
-
-    def apply(self, fgraph: FunctionGraph) -> None:
-        """Join the products of all Scans of the graph."""
-        for node in fgraph.toposort():
-            if isinstance(node.op, scan_op.Scan):
-                join_products(fgraph, node)
-
-
 def register(db: Any) -> None:
     """Register the optimizer after the optimizers that push nodes out of Scans."""
-    db.register("scanOp_join_products", JoinProducts(), 6, "fast_run", "more_mem", "scan")
+    optimizer = ScanRewriter(join_products)
+    db.register("scanOp_join_products", optimizer, 6, "fast_run", "more_mem", "scan")
 
 
 class Product(NamedTuple):

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from theano import gof, tensor
-from theano.scan_module import scan_op
 from theano.scan_module.graphs import copy_graph, copy_scan
+from theano.scan_module.scan_rewriter import ScanRewriter
 from theano.scan_module.scan_utils import safe_new
 
 if TYPE_CHECKING:
@@ -20,23 +20,10 @@ if TYPE_CHECKING:
     from theano.gof.fg import FunctionGraph
 
 
-class MultiplyOuterProducts(gof.Optimizer):
-    """Replace outer products in the steps of Scans by elementwise products."""
-
-    def add_requirements(self, fgraph: FunctionGraph) -> None:
-        """Attach validation of replacements."""
-        fgraph.attach_feature(gof.toolbox.ReplaceValidate())
-
-    def apply(self, fgraph: FunctionGraph) -> None:
-        """Replace the outer products of all Scans of the graph."""
-        for node in fgraph.toposort():
-            if isinstance(node.op, scan_op.Scan):
-                replace_outer_products(fgraph, node)
-
-
 def register(db: Any) -> None:
     """Register the optimizer after the optimizers that move products out of Scans."""
-    db.register("scanOp_outer_products", MultiplyOuterProducts(), 7, "fast_run", "scan")
+    optimizer = ScanRewriter(replace_outer_products)
+    db.register("scanOp_outer_products", optimizer, 7, "fast_run", "scan")
 
 
 def is_product(node: Apply) -> bool:

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from theano import gof, tensor
 from theano import scalar as scal
 from theano.compile.ops import Shape, Shape_i
-from theano.scan_module import scan_op
 from theano.scan_module.graphs import copy_graph, copy_scan
+from theano.scan_module.scan_rewriter import ScanRewriter, is_scan
 from theano.scan_module.scan_utils import safe_new
 from theano.scan_module.stored_values import find_recurrence, match_values, store_values
 from theano.tensor import nnet, subtensor
@@ -33,39 +33,24 @@ if TYPE_CHECKING:
     from theano.gof.fg import FunctionGraph
 
 
-class PushOutOfGradients(gof.Optimizer):
-    """Move nodes that depend on no state out of the gradients of recurrences."""
-
-    def add_requirements(self, fgraph: FunctionGraph) -> None:
-        """Attach validation of replacements."""
-        fgraph.attach_feature(gof.toolbox.ReplaceValidate())
-
-    def apply(self, fgraph: FunctionGraph) -> None:
-        """Move nodes out of all gradients of recurrences in the graph."""
-        for node in fgraph.toposort():
-            if is_gradient_of_recurrence(node):
-                push_out_nodes(fgraph, node)
-
-
 def register(db: Any) -> None:
     """Register the optimizer before Theano's own push-out optimizers.
 
     They would change a recurrence and its gradient in different ways, so that nodes would no longer
     match.
     """
-    db.register(
-        "scanOp_pushout_gradients", PushOutOfGradients(), 1.5, "fast_run", "more_mem", "scan"
-    )
+    optimizer = ScanRewriter(push_out_nodes, is_gradient_of_recurrence)
+    db.register("scanOp_pushout_gradients", optimizer, 1.5, "fast_run", "more_mem", "scan")
 
 
 def is_gradient_of_recurrence(node: Apply) -> bool:
     """Return whether a node is the gradient of a Scan that has states."""
-    return isinstance(node.op, scan_op.Scan) and node.op.n_mit_mot > 0
+    return is_scan(node) and node.op.n_mit_mot > 0
 
 
 def is_other_scan(node: Apply) -> bool:
     """Return whether a node is a Scan but not the gradient of a recurrence."""
-    return isinstance(node.op, scan_op.Scan) and not is_gradient_of_recurrence(node)
+    return is_scan(node) and not is_gradient_of_recurrence(node)
 
 
 class Outside(NamedTuple):

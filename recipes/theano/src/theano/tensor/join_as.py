@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 class JoinAs(gof.Op):
     """Join tensors along an axis; raise ValueError if a length differs from its expected value.
 
-    The first input is the vector of expected lengths. JoinProducts (scan_module/join_products.py)
-    replaces several matrix products by a product of joined tensors. The separate products would
-    check each length, but the joined product checks only the sum of the lengths.
+    The first input is the vector of expected lengths. scan_module/join_products.py replaces several
+    matrix products by a product of joined tensors. The separate products would check each length,
+    but the joined product checks only the sum of the lengths.
     """
 
     __props__ = ("axis",)
