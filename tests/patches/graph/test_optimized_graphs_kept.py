@@ -10,8 +10,10 @@ import os
 import pickle
 import re
 import select
+import shutil
 import threading
 import time
+import types
 import zlib
 from pathlib import Path
 
@@ -20,7 +22,7 @@ import pytest
 from theano import scalar
 from theano import tensor as tt
 from theano.gof import graph_cache, lock_files
-from theano.gof.graph_cache import claims, pickling
+from theano.gof.graph_cache import claims, keys, pickling
 from theano.gof.graph_cache.describing import Describer
 
 # Defines report(function, *values), which prints a line of JSON: the number of optimizations since
@@ -672,6 +674,113 @@ def test_equal_types_are_described_once(monkeypatch):
     # Another Describer gives the same descriptions.
     describer = Describer()
     assert describe_types() == first
+
+
+def test_long_texts_are_distinguished():
+    texts = ["a" * 200, "b" * 200, "a" * 201]
+    values = [*texts, *([text] for text in texts), *({text: 1} for text in texts)]
+    descriptions = [Describer().describe(value) for value in values]
+    assert len(set(descriptions)) == len(values)
+    assert max(map(len, descriptions)) < 100
+    # An equal text at another address has the same description.
+    assert descriptions == [
+        Describer().describe(value) for value in pickle.loads(pickle.dumps(values))
+    ]
+
+
+def test_a_text_without_utf_8_is_described():
+    """A path with undecodable bytes has surrogates."""
+    text = "\udc80" * 200
+    assert Describer().describe(text) != Describer().describe(text + text)
+
+
+@pytest.fixture
+def code(tmp_path, monkeypatch):
+    """Make a copy of a package that replaces Theano in the cache key; return its directory."""
+    package = tmp_path / "package"
+    for name in ("__init__.py", "gof/op.py", "gof/tests/test_op.py", "gof/data.txt"):
+        path = package / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    monkeypatch.setattr(keys, "theano", types.SimpleNamespace(__file__=package / "__init__.py"))
+    compiledir = tmp_path / "compiledir"
+    compiledir.mkdir()
+    monkeypatch.setattr(keys, "config", types.SimpleNamespace(compiledir=compiledir))
+    return package
+
+
+def test_the_hash_of_the_code_covers_all_files_except_tests(code):
+    hashes = [keys.find_code_hash()]
+    for name in ("gof/op.py", "gof/new.py"):
+        (code / name).write_text("changed")
+        hashes.append(keys.find_code_hash())
+    (code / "gof/new.py").rename(code / "gof/renamed.py")
+    hashes.append(keys.find_code_hash())
+    assert len(set(hashes)) == 4
+    for name in ("gof/tests/test_op.py", "gof/data.txt"):
+        (code / name).write_text("changed")
+        assert keys.find_code_hash() == hashes[-1]
+
+
+def test_the_code_is_read_only_if_a_file_has_changed(code, tmp_path):
+    code_hash = keys.find_code_hash()
+    record = tmp_path / "compiledir" / keys.CODE_HASH
+    status, recorded = record.read_text().split()
+    assert recorded == code_hash
+    record.write_text(f"{status} recorded")
+    assert keys.find_code_hash() == "recorded"
+    (code / "gof/op.py").touch()
+    assert keys.find_code_hash() == code_hash
+
+
+def test_a_replaced_file_of_the_same_size_and_time_is_read(code):
+    """The package's files have the same modification time in each build."""
+    file = code / "gof/op.py"
+    code_hash = keys.find_code_hash()
+    status = file.stat()
+    file.write_text(file.read_text()[::-1])
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert keys.find_code_hash() != code_hash
+
+
+def test_another_build_in_a_read_only_image_is_read(code, monkeypatch):
+    """The files of two images can have the same sizes, times and inodes."""
+    monkeypatch.setattr(keys, "describe_status", lambda path: path)
+    code_hash = keys.find_code_hash()
+    (code / "gof/op.py").write_text("changed")
+    assert keys.find_code_hash() == code_hash
+    (code / "package_digest").write_text("another")
+    assert keys.find_code_hash() != code_hash
+
+
+def test_without_readable_code_no_graph_is_cached(run_program):
+    ((*_, result),), kept = run_program(
+        """
+from theano.gof.graph_cache import keys
+def fail():
+    raise OSError("unreadable")
+keys.describe_versions = fail
+x = tt.dscalar()
+report(theano.function([x], [2 * x]), 3.0)
+"""
+    )
+    assert (result, kept) == ([6.0], 0)
+
+
+@pytest.mark.parametrize("content", [b"", b"one", b"one two three", b"\xff \xff"])
+def test_a_damaged_record_of_the_code_is_replaced(code, tmp_path, content):
+    code_hash = keys.find_code_hash()
+    record = tmp_path / "compiledir" / keys.CODE_HASH
+    before = record.read_bytes()
+    record.write_bytes(content)
+    assert keys.find_code_hash() == code_hash
+    assert record.read_bytes() == before
+
+
+def test_without_a_compiledir_the_code_is_read(code, tmp_path):
+    code_hash = keys.find_code_hash()
+    shutil.rmtree(tmp_path / "compiledir")
+    assert keys.find_code_hash() == code_hash
 
 
 def test_items_of_lists_are_distinguished():

@@ -63,15 +63,26 @@ def test_compile_limit_keeps_theanos_frames():
     assert any("theano/" in file for file, *_ in x.tag.trace[0])
 
 
+def test_the_cache_of_entries_is_bounded(monkeypatch):
+    monkeypatch.setattr(frames, "_frames", {})
+    monkeypatch.setattr(frames, "MAX_FRAMES", 20)
+    for i in range(50):
+        scope = {"extract": utils.simple_extract_stack}
+        (*_, entry) = eval(compile("extract()", f"program{i}.py", "eval"), scope)
+        assert entry[0] == f"program{i}.py"
+        assert len(frames._frames) <= 20
+
+
 def test_an_entry_is_made_once_until_its_file_changes(tmp_path, read_files):
     file = tmp_path / "program.py"
     scope = {"extract": utils.simple_extract_stack}
     lines = []
+    program = compile("extract()", file, "eval")
     for text in ("extract()", "extract()", "extract()  # changed"):
         if not file.exists() or file.read_text() != text:
             file.write_text(text)
             linecache.checkcache(str(file))
-        (entry,) = (e for e in eval(compile(text, file, "eval"), scope) if e[0] == str(file))
+        (entry,) = (e for e in eval(program, scope) if e[0] == str(file))
         lines.append(entry)
     assert lines[0] is lines[1]
     assert [line for *_, line in lines] == ["extract()", "extract()", "extract()  # changed"]

@@ -1,4 +1,4 @@
-"""graph/rare-collections.patch runs the garbage collector rarely during a compilation.
+"""graph/rare-collections.patch runs the garbage collector rarely during import and compilation.
 
 Without the patch, Python walks all objects of a compilation hundreds of times.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import theano
 from theano import tensor
-from theano.compile.garbage import rare_collections
+from theano.misc.garbage import rare_collections
 
 
 @pytest.fixture(autouse=True)
@@ -151,3 +151,29 @@ def test_frozen_objects_stay_frozen(threshold):
         assert gc.get_freeze_count() > frozen / 2 > 0
     finally:
         gc.unfreeze()
+
+
+IMPORT = """
+import gc, sys
+
+class Finder:
+    def find_spec(name, path, target=None):
+        if name.startswith("theano.tensor.nnet"):
+            thresholds.add(gc.get_threshold()[0])
+
+thresholds = set()
+sys.meta_path.insert(0, Finder)
+gc.set_threshold(701, 11, 12)
+try:
+    import theano
+except ImportError as error:
+    print(error.name)
+print(gc.get_threshold(), thresholds)
+"""
+
+
+@pytest.mark.parametrize(("missing", "error"), [("none", ""), ("tensor", "theano.tensor\n")])
+def test_the_threshold_is_higher_during_import(run_python, missing, error):
+    result = run_python(f"import sys; sys.modules['theano.{missing}'] = None" + IMPORT)
+    thresholds = set() if error else {rare_collections.threshold}
+    assert result.stdout == f"{error}(701, 11, 12) {thresholds}\n", result.stderr

@@ -1,4 +1,4 @@
-"""port/imports-where-used.patch imports SciPy, mpi4py and gpuarray only where they are used.
+"""port/imports-where-used.patch imports SciPy, mpi4py, gpuarray and pdb only where they are used.
 
 scipy 1.8 renamed internal modules of scipy.signal. Without the patch, Theano treats scipy.signal as
 missing, and no convolution runs in Python code. `import theano` also imports all of scipy.stats and
@@ -40,8 +40,7 @@ def test_import_does_not_import_slow_modules(run_python):
     result = run_python(
         """
         import sys, theano
-        slow = {f"scipy.{name}" for name in ("linalg", "signal", "special", "stats")}
-        assert not slow & set(sys.modules)
+        assert not {"scipy", "pdb"} & set(sys.modules)
         """,
         flags="blas.ldflags=",
     )
@@ -55,7 +54,7 @@ def test_scan_does_not_import_gpuarray(run_python):
         x = theano.tensor.dvector()
         doubled, _ = theano.scan(lambda element: 2 * element, sequences=x)
         assert theano.function([x], doubled, profile=True)([1.0]).tolist() == [2.0]
-        assert "theano.gpuarray" not in sys.modules
+        assert not {"theano.gpuarray", "scipy"} & set(sys.modules)
         """
     )
     assert result.returncode == 0, result.stderr
@@ -165,3 +164,28 @@ def test_mpi_send_calls_mpi4py(run_python, tmp_path):
         """
     result = run_python(program, PYTHONPATH=str(tmp_path))
     assert result.stdout.splitlines() == ["compiled", "sent 3.0 1 2"], result.stderr
+
+
+@pytest.mark.parametrize("name", ["chi2sf", "erf", "gamma", "gammainc", "j0", "psi", "tri_gamma"])
+def test_python_code_of_scipys_functions_equals_c_code(name):
+    op = getattr(theano.scalar, name)
+    inputs = [theano.scalar.float64() for _ in range(op.nin)]
+    values = [1.5, 2.5][: op.nin]
+    in_c = theano.function(inputs, op(*inputs), mode=theano.Mode("cvm", None))
+    np.testing.assert_allclose(op.impl(*values), in_c(*values))
+
+
+def test_a_failed_optimizer_starts_the_debugger(run_python):
+    """The flag on_opt_error=pdb selects this."""
+    result = run_python(
+        """
+        import pdb, theano
+        from theano.gof.opt import SeqOptimizer, optimizer
+        pdb.post_mortem = lambda traceback: print(type(traceback).__name__)
+        failing = SeqOptimizer([optimizer(lambda _: 1 / 0)], failure_callback=SeqOptimizer.warn)
+        x = theano.tensor.dscalar()
+        theano.function([x], 2 * x, mode=theano.Mode("py", failing))
+        """,
+        flags="on_opt_error=pdb",
+    )
+    assert result.stdout == "traceback\n", result.stderr

@@ -38,6 +38,21 @@ def test_a_compiler_that_is_not_executable_is_an_error(run_python, tmp_path):
     assert "cxx names no executable" in result.stderr.splitlines()[-1]
 
 
+def test_a_broken_compiler_is_reported_when_it_compiles(run_python, tmp_path):
+    compiler = tmp_path / "g++"
+    compiler.write_text("#!/bin/sh\necho broken >&2\nexit 1\n")
+    compiler.chmod(0o755)
+    compile_function = """
+x = theano.tensor.dvector()
+theano.function([x], theano.tensor.sqr(x) + 3)
+"""
+    flags = f"blas.ldflags=,cmodule.shipped=,base_compiledir={tmp_path}"
+    result = run_python(IMPORT + compile_function, PATH=str(tmp_path), flags=flags)
+    assert result.stdout.splitlines()[0] == "cvm"
+    assert result.returncode != 0
+    assert "broken" in result.stderr
+
+
 def test_an_empty_cxx_selects_python_mode(run_python):
     result = run_python(IMPORT, "-W", "error", PATH="/nonexistent", flags="cxx=")
     assert result.returncode == 0, result.stderr

@@ -13,9 +13,9 @@ import json
 import re
 import shutil
 import sys
-import sysconfig
 import tempfile
 from collections.abc import Iterable
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -64,7 +64,9 @@ def hash_module(code: str, flags: Iterable[str], *libraries: Iterable[str]) -> s
         code,
         hash_headers(),
         np.__version__,
-        sysconfig.get_config_var("SOABI"),
+        # Do not call sysconfig: in a read-only environment, its data may have no bytecode, and each
+        # process would compile it.
+        EXTENSION_SUFFIXES[0],
         select_relevant_flags(tuple(flags)),
         *libraries,
     ]

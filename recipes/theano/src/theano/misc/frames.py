@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import linecache
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 Frame = tuple[str, int, str, "str | None"]
-# Maps (file, line number, function) to the frame, and to linecache's entry for the file at the time
-# when the frame was cached.
-_frames: dict[tuple[str, int, str], tuple[Frame, Any]] = {}
+# Maps the id of a code object and the position of an instruction in it to the frame, to linecache's
+# entry for the file at the time when the frame was cached, and to the code object. The reference to
+# the code object keeps the id valid.
+_frames: dict[tuple[int, int], tuple[Frame, Any, CodeType]] = {}
+# For each tuple of skips, maps the name of a file to the result of is_skipped.
+_skipped: dict[tuple[str, ...], dict[str, bool]] = {}
+# The largest size of these caches. A program can make new code objects without end, for example
+# with exec.
+MAX_FRAMES = 10000
 
 
 def extract_frames(
@@ -26,25 +31,42 @@ def extract_frames(
     """
     if limit == 0:
         return []
-    while frame is not None and is_skipped(frame.f_code.co_filename, skips):
+    known = _skipped.setdefault(skips, {})
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        if filename not in known:
+            if len(known) >= MAX_FRAMES:
+                known.clear()
+            known[filename] = is_skipped(filename, skips)
+        if not known[filename]:
+            break
         frame = frame.f_back
     frames: list[Frame] = []
     while frame is not None and (limit is None or len(frames) < limit):
-        code = frame.f_code
-        key = (code.co_filename, frame.f_lineno, code.co_name)
+        # Do not use the line number as key: Python searches the code object's line table for it,
+        # which takes longer than the rest of this loop.
+        key = (id(frame.f_code), frame.f_lasti)
         cached = _frames.get(key)
         # If a file has changed, linecache replaces its entry when a traceback is printed. Then read
         # the line again.
-        if cached is None or cached[1] is not linecache.cache.get(key[0]):
-            line = linecache.getline(key[0], key[1], frame.f_globals)
-            cached = _frames[key] = ((*key, line.strip() or None), linecache.cache.get(key[0]))
+        if cached is None or cached[1] is not linecache.cache.get(cached[0][0]):
+            if len(_frames) >= MAX_FRAMES:
+                _frames.clear()
+            cached = _frames[key] = (*read_frame(frame), frame.f_code)
         frames.append(cached[0])
         frame = frame.f_back
     frames.reverse()
     return frames
 
 
-@functools.cache
+def read_frame(frame: FrameType) -> tuple[Frame, Any]:
+    """Return (file, line number, function, line) of a frame, and linecache's entry for the file."""
+    code = frame.f_code
+    line = linecache.getline(code.co_filename, frame.f_lineno, frame.f_globals)
+    described = (code.co_filename, frame.f_lineno, code.co_name, line.strip() or None)
+    return described, linecache.cache.get(code.co_filename)
+
+
 def is_skipped(filename: str, skips: tuple[str, ...]) -> bool:
     """Return whether a file belongs to Theano: a trace must not end with frames of such a file.
 

@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -78,17 +79,34 @@ def find_own_blas() -> str:
     return read_theanorc("blas", "ldflags")[0]
 
 
-def check_compiler(cxx: str) -> None:
-    """Warn if the C++ library (libstdc++) of a compiler is newer than the environment's.
+def check_compiler(cxx: str, is_default: bool) -> None:
+    """Raise an error if there is no compiler; warn if its C++ library (libstdc++) is too new.
 
-    A process loads the environment's library first. Then it cannot load a module that needs an
-    interface of the newer library.
+    If the compiler's libstdc++ is newer than the environment's, some modules cannot be loaded: a
+    process loads the environment's library first, and a module may need an interface of the newer
+    library.
 
     Args:
-        cxx: the value of the flag `cxx`.
+        cxx: the value of the flag `cxx`. If the user sets it to "", ops run in Python.
+        is_default: whether the flag has its default value, which is "" if g++ is not on PATH.
+
+    Raises:
+        RuntimeError: the compiler does not exist.
     """
+    if cxx == "" and not is_default:
+        return
+    if shutil.which(cxx.strip('"')) is None:
+        problem = f"the Theano flag cxx names no executable: {cxx}"
+        if cxx == "":
+            problem = "g++ is not on PATH"
+        raise RuntimeError(
+            f"No C++ compiler: {problem}. Theano compiles the C code of its functions when they are"
+            " built; without a compiler they run in Python, often hundreds of times slower. Install"
+            " g++, or name a compiler with the Theano flag cxx=/path/to/g++, or accept the slow"
+            " mode with THEANO_FLAGS=cxx="
+        )
     own, prefix = read_theanorc("global", "cxx")
-    if not own or not cxx or Path(cxx).resolve() == Path(own).resolve():
+    if not own or Path(cxx).resolve() == Path(own).resolve():
         return
     query = subprocess.run(
         [cxx, "-print-file-name=libstdc++.so"], capture_output=True, text=True, check=False

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import scipy  # noqa: F401 (raise ImportError now if SciPy is missing)
+from theano.misc import lazy_scipy
 
 DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "complex64", "complex128"))
 
@@ -15,7 +14,7 @@ DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "complex64", "c
 def __getattr__(name: str) -> Any:
     # Import scipy.linalg.blas only now: it takes a tenth of the time of "import theano", and C code
     # does not need these functions.
-    return getattr(importlib.import_module("scipy.linalg.blas"), name)
+    return getattr(lazy_scipy.linalg.blas, name)
 
 
 class Functions(Mapping["np.dtype[Any]", Any]):

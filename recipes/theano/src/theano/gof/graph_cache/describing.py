@@ -24,8 +24,13 @@ if TYPE_CHECKING:
 # Graphs with a larger constant are not cached. In bytes.
 MAX_CONSTANT = 2**24
 
-# Classes of objects whose repr is their description.
+# Classes of objects whose repr is their description, except long texts (MAX_TEXT).
 PLAIN = {type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented)}
+# Classes of numbers. A list or tuple of numbers is described by one call of repr.
+NUMBERS = {bool, int, float}
+# A longer text is described by its digest, which is computed once. Each DimShuffle, for example,
+# contains its C code. In characters.
+MAX_TEXT = 100
 # Classes of objects whose description is the name from which they can be imported.
 NAMED = (type, types.FunctionType, types.BuiltinFunctionType)
 # The packages whose classes and functions are identified by their names, see is_trusted.
@@ -64,7 +69,10 @@ class Describer:
         self.names: dict[str, int] = {}
 
     def describe(self, value: Any) -> str:
-        """Describe any object: an object of a built-in class by its content, others by a digest.
+        """Describe any object.
+
+        Objects of built-in classes are described by their content; long texts and all other
+        objects by a digest.
 
         Raises:
             NotDescribable: the object has no reliable description.
@@ -74,11 +82,11 @@ class Describer:
         if described:
             return described[0]
         kind = type(value)
-        if kind in PLAIN:
+        if kind in PLAIN and (kind is not str or len(value) <= MAX_TEXT):
             return repr(value)
         if kind is tuple or kind is list:
             # Most items are numbers, for which repr is faster than this method.
-            describe = repr if PLAIN.issuperset(map(type, value)) else self.describe
+            describe = repr if NUMBERS.issuperset(map(type, value)) else self.describe
             return f"{kind.__name__}({','.join(map(describe, value))})"
         if kind is dict:
             items = sorted(
@@ -87,11 +95,12 @@ class Describer:
             return f"{{{','.join(items)}}}"
         if kind is set or kind is frozenset:
             return f"{kind.__name__}({','.join(sorted(map(self.describe, value)))})"
-        text = (
-            self.digest_type(value)
-            if kind is theano.tensor.TensorType
-            else self.digest_object(value)
-        )
+        if kind is str:
+            text = "str " + digest(repr(value))
+        elif kind is theano.tensor.TensorType:
+            text = self.digest_type(value)
+        else:
+            text = self.digest_object(value)
         self.digests[id(value)] = text, value
         return text
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import importlib.util
 import logging
 import os
 import sys
@@ -17,8 +19,10 @@ import theano
 from theano import config
 from theano.configparser import _config_var_list
 from theano.gof import optdb, optdb_history
+from theano.gof.atomic_files import replace_file
 from theano.gof.graph_cache.describing import Describer, NotDescribable, digest
 from theano.gof.graph_cache.files import Entry
+from theano.misc import trust
 
 if TYPE_CHECKING:
     from theano.compile.io import SymbolicInput, SymbolicOutput
@@ -49,24 +53,59 @@ REQUIRED_FLAGS = {
 }
 
 
+# The file in the compiledir that records the hash of Theano's code.
+CODE_HASH = "code_hash"
+
+
 @functools.cache
 def describe_versions() -> str:
     """Describe the code of Theano by its hash, and Python, NumPy and SciPy by their versions.
 
-    The hash covers Theano's Python files without tests. They are read once per process.
+    Raises:
+        OSError: a file cannot be read.
     """
-    import scipy  # noqa: PLC0415 (the import takes long)
+    # SciPy's version is in a file. Do not import SciPy, because the import takes long.
+    spec = importlib.util.find_spec("scipy")
+    scipy = Path(spec.origin).with_name("version.py").read_text() if spec and spec.origin else ""
+    return f"{find_code_hash()} {sys.version} {np.__version__} {scipy}"
 
-    code = hashlib.blake2b()
+
+def find_code_hash() -> str:
+    """Return the hash of Theano's code: of its Python files without tests.
+
+    Read the code only if a file differs from the record in the compiledir.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
     root = Path(theano.__file__).parent
+    sources: list[str] = []
     for directory, subdirectories, names in os.walk(root):
         subdirectories[:] = sorted(set(subdirectories) - {"tests", "__pycache__"})
-        for name in sorted(names):
-            if name.endswith(".py"):
-                path = Path(directory, name)
-                code.update(str(path.relative_to(root)).encode())
-                code.update(path.read_bytes())
-    return f"{code.hexdigest()} {sys.version} {np.__version__} {scipy.__version__}"
+        sources += [f"{directory}/{name}" for name in sorted(names) if name.endswith(".py")]
+    # All files of the package have the same modification time. After a reinstallation, the times of
+    # change differ. A read-only image may have no times of change, but the package's digest.
+    package = root / "package_digest"
+    build = package.read_text() if package.exists() else ""
+    files = digest("\n".join([build, *map(describe_status, sources)]))
+    record = Path(config.compiledir, CODE_HASH)
+    with contextlib.suppress(OSError, ValueError):
+        recorded_files, code_hash = trust.read_trusted(record).decode().split()
+        if recorded_files == files:
+            return code_hash
+    code = hashlib.blake2b()
+    for source in sources:
+        code.update(os.path.relpath(source, root).encode())
+        code.update(Path(source).read_bytes())
+    with contextlib.suppress(OSError):
+        replace_file(record, f"{files} {code.hexdigest()}".encode())
+    return code.hexdigest()
+
+
+def describe_status(path: str) -> str:
+    """Return the path of a file with its size in bytes, inode and times in nanoseconds."""
+    status = Path(path).stat()
+    return f"{path} {status.st_size} {status.st_ino} {status.st_mtime_ns} {status.st_ctime_ns}"
 
 
 def load(
@@ -149,7 +188,7 @@ def make_entry(
             [(x.mutable, x.borrow, bool(x.update), x.shared) for x in inputs],
             [symbolic.borrow for symbolic in outputs],
         ]
-    except (NotDescribable, RecursionError) as error:
+    except (NotDescribable, OSError, RecursionError) as error:
         _logger.debug("a graph is not cached because of %s", error)
         return None
     return Entry(digest(repr(description)), describer)

@@ -1,4 +1,4 @@
-"""Thresholds of Python's garbage collector during the compilation of functions."""
+"""Thresholds of Python's garbage collector during imports and the compilation of functions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import threading
 class RareCollections(contextlib.ContextDecorator):
     """Collect cyclic garbage rarely inside of the context.
 
-    Compilation makes millions of small objects that live long, and a full collection visits all of
-    them. A higher threshold avoids most collections, and still bounds the memory of garbage. When
-    the outermost context ends, the new objects move to the oldest generation without a collection.
-    When more than `threshold` objects have moved, a full collection runs.
+    An import or a compilation makes many small objects that live long, and a full collection visits
+    all of them. A higher threshold avoids most collections, and still bounds the memory of garbage.
+    When the outermost context ends, the new objects move to the oldest generation without a
+    collection. When more than `threshold` objects have moved, a full collection runs.
 
     Contexts can be nested, because a Scan compiles its inner function. Several threads can use
     them. The end of the outermost context restores the caller's thresholds.
