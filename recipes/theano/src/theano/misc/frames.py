@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 from types import CodeType, FrameType
 from typing import Any
@@ -11,10 +12,8 @@ Frame = tuple[str, int, str, "str | None"]
 # entry for the file at the time when the frame was cached, and to the code object. The reference to
 # the code object keeps the id valid.
 _frames: dict[tuple[int, int], tuple[Frame, Any, CodeType]] = {}
-# For each tuple of skips, maps the name of a file to the result of is_skipped.
-_skipped: dict[tuple[str, ...], dict[str, bool]] = {}
-# The largest size of these caches. A program can make new code objects without end, for example
-# with exec.
+# The largest number of cached frames, and of cached results of is_skipped. A program can make new
+# code objects without end, for example with exec.
 MAX_FRAMES = 10000
 
 
@@ -31,15 +30,7 @@ def extract_frames(
     """
     if limit == 0:
         return []
-    known = _skipped.setdefault(skips, {})
-    while frame is not None:
-        filename = frame.f_code.co_filename
-        if filename not in known:
-            if len(known) >= MAX_FRAMES:
-                known.clear()
-            known[filename] = is_skipped(filename, skips)
-        if not known[filename]:
-            break
+    while frame is not None and is_skipped(frame.f_code.co_filename, skips):
         frame = frame.f_back
     frames: list[Frame] = []
     while frame is not None and (limit is None or len(frames) < limit):
@@ -67,6 +58,7 @@ def read_frame(frame: FrameType) -> tuple[Frame, Any]:
     return described, linecache.cache.get(code.co_filename)
 
 
+@functools.lru_cache(MAX_FRAMES)
 def is_skipped(filename: str, skips: tuple[str, ...]) -> bool:
     """Return whether a file belongs to Theano: a trace must not end with frames of such a file.
 

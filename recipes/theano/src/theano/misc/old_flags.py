@@ -96,9 +96,7 @@ def check_compiler(cxx: str, is_default: bool) -> None:
     if cxx == "" and not is_default:
         return
     if shutil.which(cxx.strip('"')) is None:
-        problem = f"the Theano flag cxx names no executable: {cxx}"
-        if cxx == "":
-            problem = "g++ is not on PATH"
+        problem = f"the Theano flag cxx names no executable: {cxx}" if cxx else "g++ is not on PATH"
         raise RuntimeError(
             f"No C++ compiler: {problem}. Theano compiles the C code of its functions when they are"
             " built; without a compiler they run in Python, often hundreds of times slower. Install"

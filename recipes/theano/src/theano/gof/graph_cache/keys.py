@@ -66,8 +66,10 @@ def describe_versions() -> str:
     """
     # SciPy's version is in a file. Do not import SciPy, because the import takes long.
     spec = importlib.util.find_spec("scipy")
-    scipy = Path(spec.origin).with_name("version.py").read_text() if spec and spec.origin else ""
-    return f"{find_code_hash()} {sys.version} {np.__version__} {scipy}"
+    scipy_version = ""
+    if spec and spec.origin:
+        scipy_version = Path(spec.origin).with_name("version.py").read_text()
+    return f"{find_code_hash()} {sys.version} {np.__version__} {scipy_version}"
 
 
 def find_code_hash() -> str:
@@ -79,32 +81,32 @@ def find_code_hash() -> str:
         OSError: a file cannot be read.
     """
     root = Path(theano.__file__).parent
-    sources: list[str] = []
+    sources: list[Path] = []
     for directory, subdirectories, names in os.walk(root):
         subdirectories[:] = sorted(set(subdirectories) - {"tests", "__pycache__"})
-        sources += [f"{directory}/{name}" for name in sorted(names) if name.endswith(".py")]
+        sources += [Path(directory, name) for name in sorted(names) if name.endswith(".py")]
     # All files of the package have the same modification time. After a reinstallation, the times of
     # change differ. A read-only image may have no times of change, but the package's digest.
-    package = root / "package_digest"
-    build = package.read_text() if package.exists() else ""
-    files = digest("\n".join([build, *map(describe_status, sources)]))
+    digest_file = root / "package_digest"
+    package_digest = digest_file.read_text() if digest_file.exists() else ""
+    identity = digest("\n".join([package_digest, *map(describe_file, sources)]))
     record = Path(config.compiledir, CODE_HASH)
     with contextlib.suppress(OSError, ValueError):
-        recorded_files, code_hash = trust.read_trusted(record).decode().split()
-        if recorded_files == files:
+        recorded_identity, code_hash = trust.read_trusted(record).decode().split()
+        if recorded_identity == identity:
             return code_hash
     code = hashlib.blake2b()
     for source in sources:
-        code.update(os.path.relpath(source, root).encode())
-        code.update(Path(source).read_bytes())
+        code.update(str(source.relative_to(root)).encode())
+        code.update(source.read_bytes())
     with contextlib.suppress(OSError):
-        replace_file(record, f"{files} {code.hexdigest()}".encode())
+        replace_file(record, f"{identity} {code.hexdigest()}".encode())
     return code.hexdigest()
 
 
-def describe_status(path: str) -> str:
+def describe_file(path: Path) -> str:
     """Return the path of a file with its size in bytes, inode and times in nanoseconds."""
-    status = Path(path).stat()
+    status = path.stat()
     return f"{path} {status.st_size} {status.st_ino} {status.st_mtime_ns} {status.st_ctime_ns}"
 
 
