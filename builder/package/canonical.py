@@ -2,8 +2,8 @@
 
 In the engine's packages, the prefix placeholder and the channel's address contain the path of the
 build directory. The build IDs of binaries and pip's hashes depend on the placeholder. The
-dependencies have the order of a hash table. This module replaces these values by values that do
-not depend on the build. The engine derives the dependency on glibc from the build's environment.
+dependencies have the order of a hash table. Bytecode contains the times of its sources. This module
+replaces these values by values that do not depend on the build. The engine derives the dependency on glibc from the build's environment.
 This module derives it from the package's binaries: the oldest version that they run on.
 """
 
@@ -73,6 +73,8 @@ def canonicalize(
                     content = RECORD_HASH.sub(b",,", content)
                 elif relinked and original.startswith(b"\x7fELF"):
                     content = _set_build_id(content)
+                elif original and "/__pycache__/" in member.name:
+                    content = _set_source_time(content, epoch)
                 digests[_sha256(original)] = _sha256(content), len(content)
                 requirements.update(_read_requirements([(member, content)]))
                 yield member, content
@@ -149,6 +151,17 @@ def _set_build_id(content: bytes) -> bytes:
     """Set a binary's build ID to the SHA-1 of the binary without build ID."""
     digest = hashlib.sha1(BUILD_ID.sub(b"", content)).digest()
     return BUILD_ID.sub(lambda _: digest, content)
+
+
+def _set_source_time(bytecode: bytes, epoch: int) -> bytes:
+    """Set the modification time of the source in bytecode; do nothing if it contains a hash.
+
+    https://peps.python.org/pep-0552/ defines the format: magic number, flags, time, size.
+    """
+    magic_number, flags = bytecode[:4], bytecode[4:8]
+    if any(flags):
+        return bytecode
+    return magic_number + flags + epoch.to_bytes(4, "little") + bytecode[12:]
 
 
 def _read_requirements(members: Iterable[Member]) -> dict[str, elf.Requirements]:

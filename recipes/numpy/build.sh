@@ -27,8 +27,7 @@ LDFLAGS="${LDFLAGS:-} -s" "$PYTHON" -m pip wheel . --wheel-dir dist -Cbuilddir=b
 sed -i "s|^'''exec' \(.*/bin/python[0-9.]*\) |'''exec' \"\1\" |" "$PREFIX/bin/f2py"
 
 # Package the bytecode. Without it, Python would compile each module at each start if users cannot write
-# to the environment. Python checks this bytecode by the hash of its source, so it contains no time.
-# Skip modules that contain the prefix. An installation changes the prefix, so Python compiles these
-# modules at their first import.
+# to the environment. Skip modules that contain the prefix. An installation changes the prefix, so Python
+# compiles these modules at their first import.
 find "$SP_DIR/numpy" -name '*.py' ! -path '*/tests/*' ! -exec grep -qF "$PREFIX" {} \; -print | sort |
-    "$PYTHON" -B -m compileall -q --invalidation-mode checked-hash -s "$PREFIX" -i -
+    "$PYTHON" -B -m compileall -q --invalidation-mode timestamp -s "$PREFIX" -i -

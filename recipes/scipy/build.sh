@@ -33,8 +33,7 @@ FileSourceDescriptor.get_filenametable_entry = lambda self: os.path.relpath(self
 sed -i "s|, $sysroot||" "$SP_DIR/scipy/__config__.py"
 
 # Package the bytecode. Without it, Python would compile each module at each start if users cannot write
-# to the environment. Python checks this bytecode by the hash of its source, so it contains no time.
-# Skip modules that contain the prefix. An installation changes the prefix, so Python compiles these
-# modules at their first import.
+# to the environment. Skip modules that contain the prefix. An installation changes the prefix, so Python
+# compiles these modules at their first import.
 find "$SP_DIR/scipy" -name '*.py' ! -path '*/tests/*' ! -exec grep -qF "$PREFIX" {} \; -print | sort |
-    "$PYTHON" -B -m compileall -q --invalidation-mode checked-hash -s "$PREFIX" -i -
+    "$PYTHON" -B -m compileall -q --invalidation-mode timestamp -s "$PREFIX" -i -

@@ -32,12 +32,12 @@ $pip install Theano --no-deps --no-index --no-compile --find-links dist
 sed -i "s|^'''exec' \(.*/bin/python[0-9.]*\) |'''exec' \"\1\" |" "$PREFIX/bin/theano-cache"
 
 # Compile the sources, because in a read-only environment, Python would compile them at every start.
-# Use hash-based bytecode, because it contains no timestamp. Omit files that contain the prefix:
-# the installation replaces it, so Python must compile them at their first import.
+# Omit files that contain the prefix: the installation replaces it, so Python must compile them at their
+# first import.
 find "$SP_DIR/theano" -name '*.py' ! -path "$SP_DIR/theano/*/tests/*" \
     ! -name 'test_*' ! -name conftest.py \
     ! -exec grep -qF "$PREFIX" {} \; -print | sort |
-    "$PYTHON" -B -m compileall -q --invalidation-mode checked-hash -s "$PREFIX" -i -
+    "$PYTHON" -B -m compileall -q --invalidation-mode timestamp -s "$PREFIX" -i -
 
 # The graph cache recognizes another build by this digest (theano/gof/graph_cache/keys.py).
 (cd "$SP_DIR/theano" && find . -name '*.py' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum) |
