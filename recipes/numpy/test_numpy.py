@@ -1,8 +1,17 @@
-"""Check numpy's results, and the names of the BLAS and LAPACK that it uses."""
+"""Check numpy's results, the names of the BLAS and LAPACK that it uses, and its lazy submodules."""
 
 import pathlib
+import sys
 
 import numpy
+
+lazy = {"ctypeslib", "ma", "polynomial", "testing"}
+assert lazy <= set(dir(numpy))
+assert not {f"numpy.{name}" for name in lazy} & set(sys.modules)
+assert numpy.ma is sys.modules["numpy.ma"]
+assert numpy.polynomial.Polynomial([1, 2])(3) == 7
+assert numpy.dtype("(2,3)f8").shape == (2, 3)
+assert numpy.asmatrix("1 2; 3 4").sum() == 10
 
 rng = numpy.random.default_rng(0)
 a = rng.standard_normal((200, 200))
