@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import shutil
 import signal
 import socket
@@ -38,6 +39,17 @@ def find_free_port() -> int:
     """
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
+
+
+def find_compiled_modules(trace: str) -> list[str]:
+    """Return the modules that a process compiled because they had no bytecode, or stale bytecode.
+
+    Args:
+        trace: the standard error of ``python -v``.
+    """
+    assert "# code object from '" in trace
+    # Quotes enclose only the paths of bytecode.
+    return re.findall(r"^# code object from ([^'].*)$", trace, re.MULTILINE)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support import find_compiled_modules
 
 from builder import report
 from builder.common import paths
@@ -297,6 +298,12 @@ def test_a_wrong_vector_function_fails_verification(
     result = verify(run, amdlibm, "libm", LD_PRELOAD=str(compile_wrong_library("acosf", tmp_path)))
     assert result.returncode == 1, result.stdout
     assert "acosf of 8 lanes (_ZGVdN8v_amd_acosf) is" in " ".join(result.stdout.split())
+
+
+def test_imports_compile_no_bytecode(prefix: Path, run: Run) -> None:
+    """If the user cannot write to the environment, each process would compile the modules."""
+    trace = run(prefix / "bin" / "python", "-v", "-c", "import scipy.signal, theano").stderr
+    assert find_compiled_modules(trace) == []
 
 
 def test_no_file_contains_the_build_directory(prefix: Path) -> None:

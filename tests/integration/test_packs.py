@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support import find_compiled_modules
 
 from builder.common import processes
 from builder.common.errors import CommandFailed
@@ -77,8 +78,9 @@ def test_programs_start_without_activation(unpacked: Path, user: User) -> None:
         done = user(unpacked / "bin" / command[0], *command[1:])
         assert done.returncode == 0, done.stderr
     program = "import theano, numpy; print(theano.config.blas.ldflags)"
-    result = user(unpacked / "bin" / "python", "-c", program)
+    result = user(unpacked / "bin" / "python", "-v", "-c", program)
     assert f"-L{unpacked}/lib" in result.stdout, result.stderr
+    assert find_compiled_modules(result.stderr) == []
     verified = user(unpacked / "bin" / "theano-fast", "verify", "--check", "blas", "hermetic")
     assert verified.returncode == 0, verified.stdout
     leftovers = [

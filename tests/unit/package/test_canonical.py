@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import io
 import json
 import tarfile
@@ -20,6 +21,7 @@ from builder.package import canonical
 EPOCH = 1595894400
 # The header of an ELF note with a build ID of 20 bytes (NT_GNU_BUILD_ID).
 NOTE = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0"
+BYTECODE = "lib/__pycache__/x.cpython-311.pyc"
 
 
 def pack(files: dict[str, bytes], mode: int) -> bytes:
@@ -50,6 +52,7 @@ def write_engine_package(
         "bin/tool": b"#!" + prefix + b"/bin/python\n",
         "lib/x.so": b"\x7fELF" + NOTE + hashlib.sha1(prefix).digest() + prefix + b"\0code",
         "lib/x.dist-info/RECORD": record % (digest, digest),
+        BYTECODE: importlib.util.MAGIC_NUMBER + bytes(4) + digest[:1] * 4 + b"sizecode",
         **more,
     }
     entries: list[dict[str, Any]] = [
@@ -105,6 +108,17 @@ def test_paths_json_has_the_digests_of_the_canonical_files(tmp_path: Path) -> No
     assert placeholders == {canonical.PLACEHOLDER.decode()}
     assert files["bin/tool"] == b"#!" + canonical.PLACEHOLDER + b"/bin/python\n"
     assert files["lib/x.dist-info/RECORD"] == (b"../../../bin/tool,,\r\nx.so,,\r\nRECORD,,\r\n")
+
+
+def test_bytecode_contains_the_time_of_the_packages_files(tmp_path: Path) -> None:
+    with_hash = importlib.util.MAGIC_NUMBER + b"\3\0\0\0hash of source"
+    package = write_engine_package(
+        tmp_path / "a", depends=[], **{"lib/__pycache__/hash.pyc": with_hash}
+    )
+    files = canonicalize(package)
+    time = EPOCH.to_bytes(4, "little")
+    assert files[BYTECODE] == importlib.util.MAGIC_NUMBER + bytes(4) + time + b"sizecode"
+    assert files["lib/__pycache__/hash.pyc"] == with_hash
 
 
 def test_a_binary_that_was_not_relinked_keeps_its_build_id(tmp_path: Path) -> None:
