@@ -3,8 +3,9 @@
 In the engine's packages, the prefix placeholder and the channel's address contain the path of the
 build directory. The build IDs of binaries and pip's hashes depend on the placeholder. The
 dependencies have the order of a hash table. Bytecode contains the times of its sources. This module
-replaces these values by values that do not depend on the build. The engine derives the dependency on glibc from the build's environment.
-This module derives it from the package's binaries: the oldest version that they run on.
+replaces these values by values that do not depend on the build. The engine derives the dependency
+on glibc from the build's environment. This module derives it from the package's binaries: the
+oldest version that they run on.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ WRAPPERS = {
     # Hide the host's locales. Add en_US.UTF-8, as a copy of C.UTF-8, if the host lacks it.
     "locales": _wrap_in_mount(
         "cd /usr/lib/locale && available=$(locale -a) && mount -t tmpfs tmpfs /usr/lib/locale"
-        ' && case $available in *en_US.utf8*) ;; *) cp -r C.utf8 /usr/lib/locale/en_US.utf8 ;; esac'
+        " && case $available in *en_US.utf8*) ;; *) cp -r C.utf8 /usr/lib/locale/en_US.utf8 ;; esac"
         ' && cd "$OLDPWD"'
     ),
     "awk": _wrap_in_mount('mount --bind "$(command -v mawk)" "$(command -v gawk)"'),

@@ -5,7 +5,7 @@ import sys
 
 import numpy
 
-lazy = {"ctypeslib", "ma", "polynomial", "testing"}
+lazy = {"ctypeslib", "fft", "ma", "polynomial", "testing"}
 assert lazy <= set(dir(numpy))
 assert not {f"numpy.{name}" for name in lazy} & set(sys.modules)
 assert numpy.ma is sys.modules["numpy.ma"]

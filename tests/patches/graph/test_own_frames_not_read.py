@@ -51,6 +51,24 @@ def test_theanos_own_frames_are_skipped(file, skipped):
     assert names[names.index("program") :] == ["program", *([] if skipped else ["outer", "call"])]
 
 
+def test_frames_of_generators_and_of_functions_that_returned_are_described():
+    def extract(frame):
+        return [name for _, _, name, _ in utils.simple_extract_stack(frame)]
+
+    def return_frame():
+        return sys._getframe()
+
+    def yield_frame():
+        yield extract(sys._getframe())
+        yield sys._getframe()
+
+    generator = yield_frame()
+    caller = sys._getframe().f_code.co_name
+    assert extract(return_frame())[-2:] == [caller, "return_frame"]
+    assert next(generator)[-2:] == [caller, "yield_frame"]
+    assert extract(next(generator)) == ["yield_frame"]
+
+
 def test_no_frame_is_examined_with_a_limit_of_0(monkeypatch):
     monkeypatch.setattr(frames, "is_skipped", lambda *_: pytest.fail("a frame was examined"))
     with theano.change_flags({"traceback.limit": 0}):

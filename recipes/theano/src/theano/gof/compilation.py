@@ -8,14 +8,16 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from io import StringIO
-from typing import Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from theano import config
 from theano.compat import decode
 from theano.gof import cmodule
 from theano.misc.windows import output_subprocess_Popen
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 _logger = logging.getLogger("theano.gof.cmodule")
 
@@ -232,9 +234,11 @@ class CompilationPool:
 
     def wait_for_run(self) -> None:
         """Wait until a run ends; return at once if all runs have ended."""
+        from concurrent import futures  # noqa: PLC0415, see compile
+
         running = [run.future for run in self.runs if not run.future.done()]
         if running:
-            wait(running, return_when=FIRST_COMPLETED)
+            futures.wait(running, return_when=futures.FIRST_COMPLETED)
 
     def compile(self, modules: Iterable[tuple[ModuleParts, Arguments]]) -> None:
         """Start to compile modules.
@@ -243,6 +247,9 @@ class CompilationPool:
             modules: pairs of a DynamicModule and compile_str's arguments for it.
         """
         if not self.names:
+            # A process that finds all modules in the cache does not import concurrent.futures.
+            from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
             # On Linux, each thread has its own nice value, which the processes that it starts
             # inherit.
             self.executor = ThreadPoolExecutor(

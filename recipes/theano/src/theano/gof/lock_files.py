@@ -9,7 +9,6 @@ import functools
 import logging
 import os
 import random
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -32,7 +31,7 @@ def write_holder(file: IO[str]) -> None:
 
     Ignore errors, such as a full disk.
     """
-    holder = f"process {os.getpid()} on {socket.gethostname()}\n".encode()
+    holder = f"process {os.getpid()} on {os.uname().nodename}\n".encode()
     with contextlib.suppress(OSError):
         # Do not write if this process was also the previous holder, which is the usual case.
         if os.pread(file.fileno(), len(holder) + 1, 0) != holder:
@@ -164,7 +163,7 @@ class LockFile:
         self.path = Path(path)
         self.process = os.getpid()
         start_time = _read_start_time(self.process)
-        host = socket.gethostname()
+        host = os.uname().nodename
         self.holder = f"{self.process} {start_time} {_identify_namespace()} {host}"
         self._create()
         self.closed = threading.Event()
@@ -208,7 +207,7 @@ class LockFile:
         Args:
             holder: the content of the dead holder's file.
         """
-        renamed = self.path.with_name(f"{self.path.name}.{socket.gethostname()}.{self.process}")
+        renamed = self.path.with_name(f"{self.path.name}.{os.uname().nodename}.{self.process}")
         with contextlib.suppress(OSError):
             self.path.rename(renamed)
             if _read_text(str(renamed)) != holder:

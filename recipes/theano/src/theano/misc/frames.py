@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-import functools
 import linecache
+import sys
 from types import CodeType, FrameType
 from typing import Any
 
+from theano.misc import frames_ext
+
 Frame = tuple[str, int, str, "str | None"]
-# Maps the id of a code object and the position of an instruction in it to the frame, to linecache's
-# entry for the file at the time when the frame was cached, and to the code object. The reference to
-# the code object keeps the id valid.
-_frames: dict[tuple[int, int], tuple[Frame, Any, CodeType]] = {}
+# Maps a code object and the position of an instruction in it, as an integer, to the frame, to
+# linecache's entry for the file at the time when the frame was cached, and to the code object. The
+# reference to the code object keeps its address valid.
+_frames: dict[int, tuple[Frame, Any, CodeType]] = {}
 # The largest number of cached frames, and of cached results of is_skipped. A program can make new
 # code objects without end, for example with exec.
 MAX_FRAMES = 10000
 
 
-def extract_frames(
-    frame: FrameType | None, limit: int | None, skips: tuple[str, ...]
-) -> list[Frame]:
+class SkippedFiles(dict[str, bool]):
+    """A cache of is_skipped: maps the name of a file to whether it belongs to Theano."""
+
+    def __init__(self, skips: tuple[str, ...]) -> None:
+        super().__init__()
+        self.skips = skips
+
+    def __missing__(self, filename: str) -> bool:
+        if len(self) >= MAX_FRAMES:
+            self.clear()
+        skipped = self[filename] = is_skipped(filename, self.skips)
+        return skipped
+
+
+_skipped_files: dict[tuple[str, ...], SkippedFiles] = {}
+
+
+def extract_frames(frame: FrameType, limit: int | None, skips: tuple[str, ...]) -> list[Frame]:
     """Return (file, line number, function, line) of a frame and its callers, outermost first.
 
     Args:
@@ -30,35 +47,39 @@ def extract_frames(
     """
     if limit == 0:
         return []
-    while frame is not None and is_skipped(frame.f_code.co_filename, skips):
-        frame = frame.f_back
-    frames: list[Frame] = []
-    while frame is not None and (limit is None or len(frames) < limit):
-        # Do not use the line number as key: Python searches the code object's line table for it,
-        # which takes longer than the rest of this loop.
-        key = (id(frame.f_code), frame.f_lasti)
-        cached = _frames.get(key)
-        # If a file has changed, linecache replaces its entry when a traceback is printed. Then read
-        # the line again.
-        if cached is None or cached[1] is not linecache.cache.get(cached[0][0]):
-            if len(_frames) >= MAX_FRAMES:
-                _frames.clear()
-            cached = _frames[key] = (*read_frame(frame), frame.f_code)
-        frames.append(cached[0])
-        frame = frame.f_back
-    frames.reverse()
-    return frames
+    skipped_files = _skipped_files.get(skips)
+    if skipped_files is None:
+        skipped_files = _skipped_files[skips] = SkippedFiles(skips)
+    return frames_ext.describe_frames(
+        frame,
+        sys.maxsize if limit is None else limit,
+        skipped_files,
+        _frames,
+        # If a file has changed, linecache replaces its entry when a traceback is printed. Then
+        # describe_frames calls read_frame again.
+        linecache.cache,
+        read_frame,
+    )
 
 
-def read_frame(frame: FrameType) -> tuple[Frame, Any]:
-    """Return (file, line number, function, line) of a frame, and linecache's entry for the file."""
-    code = frame.f_code
-    line = linecache.getline(code.co_filename, frame.f_lineno, frame.f_globals)
-    described = (code.co_filename, frame.f_lineno, code.co_name, line.strip() or None)
-    return described, linecache.cache.get(code.co_filename)
+def read_frame(key: int, code: CodeType, lineno: int, scope: dict[str, Any]) -> Frame:
+    """Read the source line of a frame, and cache the frame.
+
+    Args:
+        key: the frame's key in the cache.
+        code: the code object.
+        lineno: the number of the line.
+        scope: the global variables, which linecache needs to find the source of a module in an
+            archive.
+    """
+    line = linecache.getline(code.co_filename, lineno, scope)
+    described = (code.co_filename, lineno, code.co_name, line.strip() or None)
+    if len(_frames) >= MAX_FRAMES:
+        _frames.clear()
+    _frames[key] = (described, linecache.cache.get(code.co_filename), code)
+    return described
 
 
-@functools.lru_cache(MAX_FRAMES)
 def is_skipped(filename: str, skips: tuple[str, ...]) -> bool:
     """Return whether a file belongs to Theano: a trace must not end with frames of such a file.
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from theano.gof.cmodule import DynamicModule
 from theano.tensor.linkers.op_descriptions import OpDescription
@@ -13,8 +12,7 @@ from theano.tensor.linkers.op_descriptions import OpDescription
 HEADER = '"theano_loops.h"'
 
 
-@dataclass(frozen=True)
-class Loops:
+class Loops(NamedTuple):
     """The loops of an op.
 
     Attributes:

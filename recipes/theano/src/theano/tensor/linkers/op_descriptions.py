@@ -5,10 +5,9 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from theano import gof
 from theano.tensor import thunks_ext
@@ -44,8 +43,7 @@ class Struct(ctypes.Structure):
 assert ctypes.sizeof(Struct) == thunks_ext.op_size, "op_descriptions.py and theano_loops.h differ"
 
 
-@dataclass(frozen=True)
-class OpDescription:
+class OpDescription(NamedTuple):
     """The fields of a theano_elemwise_op. theano_loops.h documents them.
 
     Where theano_elemwise_op has a function, this class has the C code of the function's body.
