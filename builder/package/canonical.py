@@ -74,7 +74,7 @@ def canonicalize(
                     content = RECORD_HASH.sub(b",,", content)
                 elif relinked and original.startswith(b"\x7fELF"):
                     content = _set_build_id(content)
-                elif original and "/__pycache__/" in member.name:
+                elif original and member.name.endswith(".pyc") and "/__pycache__/" in member.name:
                     content = _set_source_time(content, epoch)
                 digests[_sha256(original)] = _sha256(content), len(content)
                 requirements.update(_read_requirements([(member, content)]))
@@ -159,10 +159,9 @@ def _set_source_time(bytecode: bytes, epoch: int) -> bytes:
 
     https://peps.python.org/pep-0552/ defines the format: magic number, flags, time, size.
     """
-    magic_number, flags = bytecode[:4], bytecode[4:8]
-    if any(flags):
+    if any(bytecode[4:8]):
         return bytecode
-    return magic_number + flags + epoch.to_bytes(4, "little") + bytecode[12:]
+    return bytecode[:8] + epoch.to_bytes(4, "little") + bytecode[12:]
 
 
 def _read_requirements(members: Iterable[Member]) -> dict[str, elf.Requirements]:

@@ -45,10 +45,11 @@ WRAPPERS = {
         "mount -t tmpfs tmpfs /dev/pts && mount --bind /dev/null /dev/ptmx"
     ),
     "shell": _wrap_in_mount('mount --bind "$(command -v bash)" "$(readlink -f /bin/sh)"'),
-    # Hide the host's locales. Add en_US.UTF-8, as a copy of C.UTF-8, if the host lacks it.
+    # Hide the host's locales except C.UTF-8. Add en_US.UTF-8, as a copy, if the host lacks it.
     "locales": _wrap_in_mount(
         "cd /usr/lib/locale && available=$(locale -a) && mount -t tmpfs tmpfs /usr/lib/locale"
-        " && case $available in *en_US.utf8*) ;; *) cp -r C.utf8 /usr/lib/locale/en_US.utf8 ;; esac"
+        " && chmod 755 /usr/lib/locale && cp -a C.utf8 /usr/lib/locale && case $available in"
+        " *en_US.utf8*) ;; *) cp -a C.utf8 /usr/lib/locale/en_US.utf8 ;; esac"
         ' && cd "$OLDPWD"'
     ),
     "awk": _wrap_in_mount('mount --bind "$(command -v mawk)" "$(command -v gawk)"'),

@@ -95,8 +95,9 @@ def test_incomplete_gamma_functions_of_positive_numbers_equal_scipys(name):
 
 def test_chi2sf_of_negative_values_is_one():
     x, k = tt.dvectors("x", "k")
-    values = theano.function([x, k], tt.chi2sf(x, k))([-3.0, -0.0, 2.0], [1.0, 2.0, 2.0])
-    np.testing.assert_allclose(values, [1.0, 1.0, np.exp(-1.0)])
+    survival = theano.function([x, k], tt.chi2sf(x, k))
+    values = survival([-3.0, -0.0, 2.0, -3.0], [1.0, 2.0, 2.0, -1.0])
+    np.testing.assert_allclose(values, [1.0, 1.0, np.exp(-1.0), np.nan])
 
 
 def test_a_power_that_is_not_real_is_nan_in_python():

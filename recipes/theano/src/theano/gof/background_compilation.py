@@ -13,6 +13,8 @@ they find the modules that it compiled in the cache.
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
 import logging
 import os
 import threading
@@ -94,6 +96,7 @@ class BackgroundCompiler:
 
     def request(self, key: Any, request: Request) -> None:
         """Request the compilation of a module; `start` starts it."""
+        register_fork_hooks()
         self.requests[key] = request
 
     def start(self) -> None:
@@ -201,4 +204,12 @@ class BackgroundCompiler:
 
 
 compiler = BackgroundCompiler()
-os.register_at_fork(before=compiler.finish, after_in_child=compiler.forget)
+
+
+@functools.cache
+def register_fork_hooks() -> None:
+    """Register the functions that run before a fork and in the forked process."""
+    # concurrent.futures acquires a lock before a fork. Python calls the functions in reverse order,
+    # so register `finish` after concurrent.futures: other threads need the lock while it waits.
+    importlib.import_module("concurrent.futures.thread")
+    os.register_at_fork(before=compiler.finish, after_in_child=compiler.forget)

@@ -1,17 +1,15 @@
-# The extension module of frames_ext.c, which walks over the frames of a stack trace.
+# The extension module of frames_ext.c, which looks up the frames of a stack trace in caches.
 
-from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
 from theano.misc.frames import Frame
 
-def describe_frames(
+def find_frames(
     innermost: FrameType,
     limit: int,
     skipped: dict[str, bool],
     known: dict[int, tuple[Frame, Any, CodeType]],
     lines: dict[str, Any],
-    describe: Callable[[int, CodeType, int, dict[str, Any]], Frame],
     /,
-) -> list[Frame]: ...
+) -> list[Frame] | None: ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from typing import Any
 
 
@@ -20,7 +19,7 @@ def find_attribute(module: str, name: str) -> Any:
     if name not in {"MPI", "comm", "mpi_enabled"}:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     try:
-        MPI = importlib.import_module("mpi4py.MPI")
+        from mpi4py import MPI  # type: ignore[import-not-found]  # noqa: PLC0415
     except (ImportError, RuntimeError) as error:
         if name == "mpi_enabled":
             return False

@@ -1,5 +1,5 @@
-/* Walk over the frames of a stack trace. Python code would create a frame object for
- * each frame, and would read its attributes. */
+/* Look up the frames of a stack trace in caches. Python code would create a frame
+ * object for each frame, and would read its attributes. */
 
 /* CPython 3.11's internal frames. */
 #define Py_BUILD_CORE
@@ -14,10 +14,10 @@
 static _PyInterpreterFrame *get_caller(const _PyInterpreterFrame *frame) {
     if (frame->owner == FRAME_OWNED_BY_FRAME_OBJECT) {
         /* The function has returned: the frame is a part of its frame object. */
-        const PyFrameObject *object =
-            (const PyFrameObject *)((const char *)frame -
-                                    offsetof(PyFrameObject, _f_frame_data));
-        return object->f_back ? object->f_back->f_frame : NULL;
+        const char *object =
+            (const char *)frame - offsetof(PyFrameObject, _f_frame_data);
+        const PyFrameObject *caller = ((const PyFrameObject *)object)->f_back;
+        return caller ? caller->f_frame : NULL;
     }
     _PyInterpreterFrame *caller = frame->previous;
     while (caller && _PyFrame_IsIncomplete(caller))
@@ -25,73 +25,61 @@ static _PyInterpreterFrame *get_caller(const _PyInterpreterFrame *frame) {
     return caller;
 }
 
-/* Return whether the innermost frames omit a frame: skipped[file name]. Return -1 with
- * an exception set if the lookup fails. */
-static int is_skipped(const _PyInterpreterFrame *frame, PyObject *skipped) {
-    PyObject *value = PyObject_GetItem(skipped, frame->f_code->co_filename);
-    int result = value ? PyObject_IsTrue(value) : -1;
-    Py_XDECREF(value);
-    return result;
-}
-
-/* Return a new reference to the description of a frame. If it is not in the dictionary
- * `known`, or if the file's entry in `lines` (linecache.cache) has changed, call
- * describe(key, code object, line number, globals). */
-static PyObject *describe_frame(const _PyInterpreterFrame *frame, PyObject *known,
-                                PyObject *lines, PyObject *describe) {
+/* Return a borrowed reference to the cached description of a frame, or NULL. There is
+ * none if the file's entry in `lines` (linecache.cache) has changed. An exception may
+ * be set. */
+static PyObject *find_frame(const _PyInterpreterFrame *frame, PyObject *known,
+                            PyObject *lines) {
     PyCodeObject *code = frame->f_code;
-    int instruction = _PyInterpreterFrame_LASTI(frame);
-    /* The address is below 2**48 and divisible by 16, so the key is unique if the code
-     * object has less than 2**20 instructions. */
-    PyObject *key =
-        PyLong_FromUnsignedLongLong(((unsigned long long)code << 16) + instruction);
-    if (!key)
+    /* The instruction is within the code object, so no other code object has this key.
+     */
+    PyObject *key = PyLong_FromSize_t((size_t)code + _PyInterpreterFrame_LASTI(frame) *
+                                                         sizeof(_Py_CODEUNIT));
+    /* A tuple of the description, the file's entry in `lines`, and the code object. */
+    PyObject *cached = key ? PyDict_GetItemWithError(known, key) : NULL;
+    Py_XDECREF(key);
+    if (!cached)
         return NULL;
-    PyObject *result = NULL;
-    /* A tuple of the description, the entry in `lines`, and the code object. */
-    PyObject *entry = PyDict_GetItemWithError(known, key);
-    if (entry && instruction < 1 << 20) {
-        PyObject *file = PyDict_GetItemWithError(lines, code->co_filename);
-        if (PyTuple_GET_ITEM(entry, 1) == (file ? file : Py_None))
-            result = Py_NewRef(PyTuple_GET_ITEM(entry, 0));
-    }
-    if (!result && !PyErr_Occurred()) {
-        int line = PyCode_Addr2Line(code, instruction * (int)sizeof(_Py_CODEUNIT));
-        result =
-            PyObject_CallFunction(describe, "OOiO", key, code, line, frame->f_globals);
-    }
-    Py_DECREF(key);
-    return result;
+    PyObject *entry = PyDict_GetItemWithError(lines, code->co_filename);
+    return PyTuple_GET_ITEM(cached, 1) == (entry ? entry : Py_None)
+               ? PyTuple_GET_ITEM(cached, 0)
+               : NULL;
 }
 
-static PyObject *describe_frames(PyObject *Py_UNUSED(self), PyObject *args) {
+static PyObject *find_frames(PyObject *Py_UNUSED(self), PyObject *args) {
     PyFrameObject *innermost;
     Py_ssize_t limit;
-    PyObject *skipped, *known, *lines, *describe;
-    if (!PyArg_ParseTuple(args, "O!nOO!O!O", &PyFrame_Type, &innermost, &limit,
-                          &skipped, &PyDict_Type, &known, &PyDict_Type, &lines,
-                          &describe))
+    PyObject *skipped, *known, *lines;
+    if (!PyArg_ParseTuple(args, "O!nO!O!O!", &PyFrame_Type, &innermost, &limit,
+                          &PyDict_Type, &skipped, &PyDict_Type, &known, &PyDict_Type,
+                          &lines))
+        return NULL;
+    /* A new list can start a garbage collection, which can run Python code. The code
+     * below runs none, so all frames stay as they are. */
+    PyObject *frames = PyList_New(0);
+    if (!frames)
         return NULL;
     const _PyInterpreterFrame *frame = innermost->f_frame;
-    int skip = 1;
-    while (frame && (skip = is_skipped(frame, skipped)) > 0)
+    PyObject *is_skipped = Py_True;
+    while (frame && (is_skipped = PyDict_GetItemWithError(
+                         skipped, frame->f_code->co_filename)) == Py_True)
         frame = get_caller(frame);
-    PyObject *frames = skip < 0 ? NULL : PyList_New(0);
-    for (; frames && frame && PyList_GET_SIZE(frames) < limit;
+    int status = is_skipped ? 0 : -1;
+    for (; frame && status == 0 && PyList_GET_SIZE(frames) < limit;
          frame = get_caller(frame)) {
-        PyObject *description = describe_frame(frame, known, lines, describe);
-        if (!description || PyList_Append(frames, description))
-            Py_CLEAR(frames);
-        Py_XDECREF(description);
+        PyObject *description = find_frame(frame, known, lines);
+        status = description ? PyList_Append(frames, description) : -1;
     }
-    if (frames && PyList_Reverse(frames))
-        Py_CLEAR(frames);
-    return frames;
+    if (status == 0 && PyList_Reverse(frames) == 0)
+        return frames;
+    Py_DECREF(frames);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
 static PyMethodDef methods[] = {
-    {"describe_frames", describe_frames, METH_VARARGS,
-     "Return the descriptions of a frame and of its callers, outermost first."},
+    {"find_frames", find_frames, METH_VARARGS,
+     "Return the cached descriptions of a frame and of its callers, outermost first. "
+     "Return None if a cache lacks a frame or a file."},
     {NULL, NULL, 0, NULL},
 };
 
